@@ -1,0 +1,1 @@
+"""Launch files, arms and robot descriptions, and a launch runner."""

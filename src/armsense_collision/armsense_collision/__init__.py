@@ -1,0 +1,1 @@
+"""Collision observer and base reaction nodes."""

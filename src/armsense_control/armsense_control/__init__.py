@@ -1,0 +1,1 @@
+"""Controller nodes: independent joints, computed torque, elastic joints, reactions."""

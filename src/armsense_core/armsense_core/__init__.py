@@ -1,0 +1,1 @@
+"""All mathematics of armsense: model, drives, observers, control, identification. No ROS."""

@@ -1,0 +1,1 @@
+"""Motor boards and load cells: wire protocols, transports, driver nodes, board emulator."""

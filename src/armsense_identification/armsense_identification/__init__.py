@@ -1,0 +1,1 @@
+"""From a recorded motion to a physically consistent model: actions, bag reading, reports."""

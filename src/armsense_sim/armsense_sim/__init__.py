@@ -1,0 +1,1 @@
+"""A MuJoCo arm behind emulated motor boards and load cells."""
