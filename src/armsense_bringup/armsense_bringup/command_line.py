@@ -1,0 +1,79 @@
+"""`./armsense COMMAND`: finds the command, prepares the workspace, runs it.
+
+Only the standard library is used: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+import subprocess
+import sys
+from typing import NamedTuple
+
+from armsense_bringup.workspace import SetupError, Workspace
+
+
+class Command(NamedTuple):
+    module: str      # run as `python -m module`
+    text: str        # one line of help
+    workspace: bool = True   # needs the installed and built workspace
+
+
+COMMANDS = {
+    'test': Command('armsense_bringup.test_command', 'all checks: lint, types, unit and system tests'),
+    'launch': Command('armsense_bringup.launch_runner', 'start the nodes of a launch file'),
+    'bench': Command('armsense_bringup.bench_command', 'measure; `bench` alone lists what'),
+    'build': Command('armsense_bringup.build_command', 'build the workspace again', workspace=False),
+    'shell': Command('armsense_bringup.shell_command', 'a shell with ROS 2 and the workspace in it'),
+    'doctor': Command('armsense_bringup.doctor', 'what this machine has and lacks', workspace=False),
+}
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = ['usage: ./armsense COMMAND [arguments]', '']
+    lines += [f'  {name:<{width}}  {command.text}' for name, command in COMMANDS.items()]
+    lines += ['', './armsense COMMAND --help tells more.']
+    return '\n'.join(lines)
+
+
+def main(root: str, arguments: list[str]) -> int:
+    """Run one command; returns its exit code."""
+    if not arguments or arguments[0] in ('help', '-h', '--help'):
+        print(usage())
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f'; did you mean {near[0]!r}?' if near else ''
+        print(f'armsense: unknown command {name!r}{hint} Known: {", ".join(COMMANDS)}',
+              file=sys.stderr)
+        return 2
+    try:
+        return run(Workspace(root), COMMANDS[name], rest)
+    except SetupError as error:
+        print(f'armsense: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('\narmsense: interrupted; start again to go on', file=sys.stderr)
+        return 130
+
+
+def run(workspace: Workspace, command: Command, arguments: list[str]) -> int:
+    if command.workspace:
+        workspace.ensure()
+        python, env = str(workspace.python), workspace.environment()
+    else:
+        python, env = sys.executable, dict(os.environ)
+        env['ARMSENSE_ROOT'] = str(workspace.root)
+        env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
+    # The command stays in the foreground process group and gets Ctrl-C itself.
+    process = subprocess.Popen([python, '-m', command.module, *arguments], env=env)
+    while True:
+        try:
+            code = process.wait()
+            return code if code >= 0 else 128 - code
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,64 @@
+"""`./armsense test [unit|system|lint] [pytest arguments]`: the checks of the project.
+
+Without a word: ruff, mypy, then unit and system tests in one pytest run on all cores.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+PARTS = ('unit', 'system', 'lint')
+
+
+def lint(root: Path) -> int:
+    """Style and types; every tool runs even if one before it failed."""
+    checks = [
+        ['ruff', 'check', '.'],
+        ['mypy', '-p', 'armsense_core'],
+        ['mypy', *_packages(root)],
+    ]
+    codes = []
+    for command in checks:
+        print('$ ' + ' '.join(command), flush=True)
+        codes.append(subprocess.run([sys.executable, '-m', *command], cwd=root).returncode)
+    return max(codes)
+
+
+def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
+    command = [sys.executable, '-m', 'pytest']
+    chosen = [a for a in arguments if not a.startswith('-') and Path(root, a.split('::')[0]).exists()]
+    if not any(a.startswith(('-n', '-x', '--pdb', '-k')) for a in arguments) and not chosen:
+        command += ['-n', str(os.cpu_count() or 1), '--dist', 'loadfile']
+    command += arguments if chosen else [*folders, *arguments]
+    print('$ ' + ' '.join(command[1:]), flush=True)
+    return subprocess.run(command, cwd=root).returncode
+
+
+def _packages(root: Path) -> list[str]:
+    names = sorted(p.name for p in (root / 'src').glob('armsense_*') if (p / p.name).is_dir())
+    return [word for name in names if name != 'armsense_core' for word in ('-p', name)]
+
+
+def main() -> int:
+    root = Path(os.environ['ARMSENSE_ROOT'])
+    arguments = sys.argv[1:]
+    if arguments[:1] in (['-h'], ['--help']):
+        print(__doc__)
+        return 0
+    part = arguments.pop(0) if arguments and arguments[0] in PARTS else None
+    unit = sorted(str(p.relative_to(root)) for p in (root / 'src').glob('*/test'))
+    if part == 'lint':
+        return lint(root)
+    if part == 'unit':
+        return tests(root, unit, arguments)
+    if part == 'system':
+        return tests(root, ['test'], arguments)
+    style = lint(root)
+    return tests(root, [*unit, 'test'], arguments) or style
+
+
+if __name__ == '__main__':
+    sys.exit(main())
