@@ -1,0 +1,210 @@
+"""What `config/arms/<arm>.yaml` says about an arm: joints, drives, sensors, boards, limits.
+
+Kinematics, inertias and position/velocity limits stand in the URDF; everything a URDF cannot
+say stands here. All quantities of a drive are on the joint side of the gear unless the name says
+motor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from pathlib import Path
+
+from armsense_core import schema, share
+from armsense_core.errors import ArmsenseError, BadValue
+from armsense_core.schema import quantity
+
+DRIVES = ('rigid', 'elastic_joint', 'strain_link')
+PROTOCOLS = ('udriver_spi', 'uomodri', 'laas_inhouse', 'udriver_can')
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrictionConfig:
+    """Friction torque of one joint, opposing its motion."""
+
+    viscous: float = quantity(0.0, unit='Nm s/rad', low=0)
+    coulomb: float = quantity(0.0, unit='Nm', low=0)
+    stribeck: float = quantity(0.0, unit='Nm', low=0, text='extra torque at standstill')
+    stribeck_velocity: float = quantity(0.05, unit='rad/s', above=0)
+    smoothing: float = quantity(0.01, unit='rad/s', above=0,
+                                text='velocity over which the sign changes')
+    asymmetry: float = quantity(0.0, unit='Nm', text='offset of the friction characteristic')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElasticConfig:
+    """Spring between motor and link."""
+
+    stiffness: float = quantity(unit='Nm/rad', above=0)
+    damping: float = quantity(0.0, unit='Nm s/rad', low=0)
+    # Cable coupling: this joint's spring rest position follows another joint, theta - q - ratio q_j.
+    coupled_to: str | None = None
+    coupling_ratio: float = quantity(0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrainConfig:
+    """Beam with a strain gauge: torque = EI / y_b * strain + offset."""
+
+    bending_stiffness: float = quantity(unit='Nm^2', above=0, text='EI')
+    surface_distance: float = quantity(unit='m', above=0, text='y_b, neutral axis to gauge')
+    gauge_position: float = quantity(unit='m', low=0, text='from the joint axis along the link')
+    length: float = quantity(unit='m', above=0)
+    damping_ratio: float = quantity(0.01, low=0, high=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    counts: int = quantity(4096, low=2, text='per turn of the shaft it sits on')
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardSlot:
+    """Which motor of which board drives the joint."""
+
+    board: int = quantity(low=0)
+    motor: int = quantity(low=1, high=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurrentSensorConfig:
+    noise: float = quantity(0.0, unit='A', low=0, text='standard deviation')
+    bits: int = quantity(16, low=2, high=24)
+    unsigned: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointConfig:
+    """Drive and sensors of one joint."""
+
+    drive: str = quantity(choices=DRIVES)
+    gear_ratio: float = quantity(unit='motor turns per joint turn', above=0)
+    torque_constant: float | None = quantity(None, unit='Nm/A', above=0)
+    kv: float | None = quantity(None, unit='rpm/V', above=0,
+                                text='gives the torque constant where none is stated')
+    efficiency: float = quantity(1.0, above=0, high=1)
+    rotor_inertia: float = quantity(0.0, unit='kg m^2', low=0, text='motor side')
+    current_limit: float = quantity(unit='A', above=0)
+    acceleration_limit: float = quantity(30.0, unit='rad/s^2', above=0)
+    jerk_limit: float = quantity(1000.0, unit='rad/s^3', above=0)
+    direction: int = quantity(1, text='1 or -1: sense of the motor against the joint')
+    offset: float = quantity(0.0, unit='rad', text='joint angle where the encoder reads zero')
+    backlash: float = quantity(0.0, unit='rad', low=0)
+    resistance: float = quantity(0.1, unit='ohm', above=0, text='of one phase')
+    friction: FrictionConfig = FrictionConfig()
+    motor_encoder: EncoderConfig = EncoderConfig()
+    joint_encoder: EncoderConfig | None = None
+    current_sensor: CurrentSensorConfig = CurrentSensorConfig()
+    slot: BoardSlot | None = None
+    elastic: ElasticConfig | None = None
+    strain: StrainConfig | None = None
+
+    def __post_init__(self) -> None:
+        if self.direction not in (1, -1):
+            raise BadValue('direction', self.direction, '1 or -1')
+        if self.torque_constant is None and self.kv is None:
+            raise ArmsenseError('a drive needs torque_constant or kv')
+        if (self.drive == 'elastic_joint') != (self.elastic is not None):
+            raise ArmsenseError(f"drive {self.drive!r}: 'elastic' belongs to elastic_joint")
+        if (self.drive == 'strain_link') != (self.strain is not None):
+            raise ArmsenseError(f"drive {self.drive!r}: 'strain' belongs to strain_link")
+
+    @property
+    def motor_torque_constant(self) -> float:
+        """Torque per quadrature current [Nm/A]; from Kv by thesis 004, eq. 4.3."""
+        if self.torque_constant is not None:
+            return self.torque_constant
+        assert self.kv is not None
+        return 1.5 / math.sqrt(3.0) * 60.0 / (2.0 * math.pi) / self.kv
+
+    @property
+    def torque_per_ampere(self) -> float:
+        """Joint-side torque per motor current [Nm/A]."""
+        return self.motor_torque_constant * self.gear_ratio * self.efficiency
+
+    @property
+    def reflected_inertia(self) -> float:
+        """Rotor inertia seen at the joint [kg m^2]."""
+        return self.rotor_inertia * self.gear_ratio**2
+
+    @property
+    def torque_limit(self) -> float:
+        """Joint-side torque at the current limit [Nm]."""
+        return self.torque_per_ampere * self.current_limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardsConfig:
+    """How the motor boards are reached."""
+
+    protocol: str = quantity('uomodri', choices=PROTOCOLS)
+    spi_bus: int = quantity(0, low=0)
+    spi_devices: tuple[int, ...] = (0, 1)
+    spi_clock: int = quantity(8_000_000, unit='Hz', above=0)
+    spi_mode: int = quantity(0, low=0, high=3)
+    can_channels: tuple[str, ...] = ('can0', 'can1')
+    timeout_ms: int = quantity(50, low=0, high=255, text='watchdog of the board; 0: off')
+    index_search: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadCellsConfig:
+    """Load cells under the base."""
+
+    positions: tuple[tuple[float, float], ...] = ()   # [m] x, y in the base frame
+    capacity: float = quantity(50.0, unit='N', above=0)
+    noise: float = quantity(0.05, unit='N', low=0)
+    rate: float = quantity(1000.0, unit='Hz', above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmConfig:
+    """One arm."""
+
+    arm: str
+    title: str
+    urdf: str
+    joints: dict[str, JointConfig]
+    tool_frame: str = 'tool'
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)   # [m/s^2] in the base frame
+    rate: float = quantity(1000.0, unit='Hz', above=0)
+    home: tuple[float, ...] = ()                               # [rad]
+    boards: BoardsConfig | None = None
+    load_cells: LoadCellsConfig | None = None
+    folder: Path | None = None                                 # of the yaml file
+
+    def __post_init__(self) -> None:
+        if not self.joints:
+            raise ArmsenseError('an arm needs at least one joint')
+        if self.home and len(self.home) != len(self.joints):
+            raise BadValue('home', self.home, f'a list of {len(self.joints)}')
+        for name, joint in self.joints.items():
+            target = joint.elastic.coupled_to if joint.elastic else None
+            if target is not None and target not in self.joints:
+                raise BadValue(f'joints.{name}.elastic.coupled_to', target,
+                               f'one of {", ".join(self.joints)}')
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(self.joints)
+
+    @property
+    def n(self) -> int:
+        return len(self.joints)
+
+    @classmethod
+    def load(cls, arm: str | Path) -> ArmConfig:
+        """Arm by name (`config/arms/<arm>.yaml`) or from a yaml file of one's own."""
+        path = share.find_arm(arm)
+        data = schema.read_yaml(path)
+        data.pop('folder', None)
+        try:
+            config = schema.load(cls, data, path.name)
+        except ArmsenseError as error:
+            text = str(error)
+            if not text.startswith(path.name):
+                raise ArmsenseError(f'{path.name}: {text}') from error
+            raise
+        object.__setattr__(config, 'folder', path.parent)
+        return config

@@ -1,0 +1,373 @@
+"""Rigid-body model of an arm on Pinocchio.
+
+    M(q) ddq + C(q, dq) dq + g(q) = tau + tau_ext
+
+`ArmModel` is constant: positions, velocities and accelerations are passed in, results are new
+arrays. One scratch workspace belongs to each instance, so an instance serves one thread.
+
+Inertial parameters are Pinocchio's ten per link, about the link frame, stacked over the moving
+links: pi = [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, ...]  # (10 n,)
+Rotor inertia of rigid drives is a diagonal term of M (the armature), not part of pi:
+
+    inverse_dynamics(q, dq, ddq) = torque_regressor(q, dq, ddq) @ pi + armature * ddq
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+import pinocchio as pin
+
+from armsense_core.errors import ArmsenseError, BadValue, UnknownName
+from armsense_core.model.arm_config import ArmConfig
+from armsense_core.model.robot_description import find_description, load_description
+
+Array = NDArray[np.float64]
+
+PARAMETERS_PER_LINK = 10
+PARAMETER_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+
+
+class ArmModel:
+    """Dynamics, regressors and kinematics of one arm; see the module text for conventions."""
+
+    def __init__(
+        self,
+        urdf: str,
+        joint_names: Sequence[str] | None = None,
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        armature: ArrayLike | None = None,
+        tool_frame: str | None = None,
+        name: str = '',
+        config: ArmConfig | None = None,
+    ) -> None:
+        """Build from URDF text.
+
+        Args:
+            urdf: URDF text.
+            joint_names: Joints that move, in order; the others are locked at zero. None: all.
+            gravity: [m/s^2] in the base frame, (3,).
+            armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
+            tool_frame: Frame of the tool; None: the last frame.
+            name: Name of the arm, for messages.
+            config: The arm's yaml, kept for the nodes.
+        """
+        self._model = _reduced(_parse(urdf), joint_names)
+        self._model.gravity.linear = np.asarray(gravity, float)
+        self.n = self._model.nv
+        self.name = name or self._model.name
+        self.urdf = urdf
+        self.config = config
+        self.joint_names = tuple(self._model.names)[1:]
+        if armature is not None:
+            self._model.armature = _vector('armature', armature, self.n)
+        self._data = self._model.createData()
+        self._floating = _floating_base(self._model)
+        self._floating_data = self._floating.createData()
+        self.tool_frame = tool_frame or self._model.frames[-1].name
+        self._frame_id(self.tool_frame)
+
+    @classmethod
+    def load(cls, arm: str | Path | ArmConfig, model_file: str | Path | None = None) -> ArmModel:
+        """An arm by name, yaml file or configuration, with an identified model on top."""
+        config = arm if isinstance(arm, ArmConfig) else ArmConfig.load(arm)
+        urdf = load_description(find_description(config.urdf, config.folder))
+        armature = [0.0 if j.drive == 'elastic_joint' else j.reflected_inertia
+                    for j in config.joints.values()]
+        model = cls(urdf, config.joint_names, gravity=config.gravity, armature=armature,
+                    tool_frame=config.tool_frame, name=config.arm, config=config)
+        if model_file is not None:
+            from armsense_core.model.model_file import ModelFile
+            return ModelFile.read(model_file, arm=config.arm).apply(model)
+        return model
+
+    # -- parameters --------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters pi, (10 n,)."""
+        return np.concatenate([inertia.toDynamicParameters()
+                               for inertia in list(self._model.inertias)[1:]])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Such as `m1`, `Ixx4`; the number counts the moving links."""
+        return tuple(f'{name}{k + 1}' for k in range(self.n) for name in PARAMETER_NAMES)
+
+    @property
+    def armature(self) -> Array:
+        """Reflected rotor inertia [kg m^2], (n,)."""
+        return np.array(self._model.armature)
+
+    @property
+    def gravity(self) -> Array:
+        """[m/s^2] in the base frame, (3,)."""
+        return np.array(self._model.gravity.linear)
+
+    @property
+    def masses(self) -> Array:
+        """[kg] of the moving links, (n,)."""
+        return self.parameters[::PARAMETERS_PER_LINK]
+
+    def replace(
+        self,
+        parameters: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+    ) -> ArmModel:
+        """The same arm with other inertial parameters, rotor inertias or gravity."""
+        other = self._copy()
+        if parameters is not None:
+            pi = _vector('parameters', parameters, PARAMETERS_PER_LINK * self.n)
+            for k in range(self.n):
+                values = pi[PARAMETERS_PER_LINK * k:PARAMETERS_PER_LINK * (k + 1)]
+                if values[0] <= 0.0:
+                    raise BadValue(f'{self.name}: mass of link {k + 1}', float(values[0]), '> 0 kg')
+                other._model.inertias[k + 1] = pin.Inertia.FromDynamicParameters(values)
+        if armature is not None:
+            other._model.armature = _vector('armature', armature, self.n)
+        if gravity is not None:
+            other._model.gravity.linear = _vector('gravity', gravity, 3)
+        other._renew()
+        return other
+
+    def with_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
+                     inertia: ArrayLike | None = None) -> ArmModel:
+        """The same arm carrying a body.
+
+        Args:
+            mass: [kg]; 0 carries nothing.
+            center: Centre of mass in the tool frame [m], (3,).
+            inertia: About that centre, tool axes [kg m^2], (3, 3). None: a point mass.
+        """
+        if not (np.isfinite(mass) and mass >= 0.0):
+            raise BadValue('payload mass', mass, '>= 0 kg')
+        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
+        other = self._copy()
+        frame = other._model.frames[self._frame_id(self.tool_frame)]
+        body = pin.Inertia(float(mass), _vector('payload center', center, 3), tensor)
+        if mass > 0.0:
+            other._model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
+        other._renew()
+        return other
+
+    # -- limits ------------------------------------------------------------------------------
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper [rad], (n,) each."""
+        return np.array(self._model.lowerPositionLimit), np.array(self._model.upperPositionLimit)
+
+    @property
+    def velocity_limits(self) -> Array:
+        """[rad/s], (n,)."""
+        return np.array(self._model.upperVelocityLimit)
+
+    @property
+    def effort_limits(self) -> Array:
+        """[Nm], (n,)."""
+        return np.array(self._model.upperEffortLimit)
+
+    # -- dynamics ----------------------------------------------------------------------------
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M(q) including rotor inertia, (n, n)."""
+        M = pin.crba(self._model, self._data, q)
+        return np.triu(M) + np.triu(M, 1).T
+
+    def coriolis_matrix(self, q: Array, dq: Array) -> Array:
+        """C(q, dq) from Christoffel symbols, so that dM/dt - 2 C is skew, (n, n)."""
+        return np.array(pin.computeCoriolisMatrix(self._model, self._data, q, dq))
+
+    def gravity_torque(self, q: Array) -> Array:
+        """g(q) [Nm], (n,)."""
+        return np.array(pin.computeGeneralizedGravity(self._model, self._data, q))
+
+    def bias_torque(self, q: Array, dq: Array) -> Array:
+        """C(q, dq) dq + g(q) [Nm], (n,)."""
+        return np.array(pin.nonLinearEffects(self._model, self._data, q, dq))
+
+    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Joint torques of a motion [Nm], (n,)."""
+        return np.array(pin.rnea(self._model, self._data, q, dq, ddq))
+
+    def forward_dynamics(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations under joint torques [rad/s^2], (n,)."""
+        return np.array(pin.aba(self._model, self._data, q, dq, tau))
+
+    def energy(self, q: Array, dq: Array) -> float:
+        """Kinetic (with rotors) plus potential energy [J]."""
+        kinetic = 0.5 * dq @ self.mass_matrix(q) @ dq
+        return float(kinetic + pin.computePotentialEnergy(self._model, self._data, q))
+
+    # -- regressors --------------------------------------------------------------------------
+
+    def torque_regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Y with Y @ pi = joint torques without rotor inertia, (n, 10 n)."""
+        return np.array(pin.computeJointTorqueRegressor(self._model, self._data, q, dq, ddq))
+
+    def base_wrench(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Wrench of the moving links on their support, base frame [N, Nm], (6,)."""
+        tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq))
+        return -np.array(tau[:6])
+
+    def base_wrench_regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Y with Y @ pi = base wrench, (6, 10 n)."""
+        Y = pin.computeJointTorqueRegressor(self._floating, self._floating_data,
+                                            *self._float(q, dq, ddq))
+        return -np.array(Y[:6, PARAMETERS_PER_LINK:])
+
+    # -- batches: one Pinocchio call per sample, no Python work per number ----------------------
+
+    def inverse_dynamics_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torques of N samples, each argument (N, n) -> (N, n)."""
+        q, dq, ddq = self._batch(q, dq, ddq)
+        out = np.empty_like(q)
+        model, data, rnea = self._model, self._data, pin.rnea
+        for k, (a, b, c) in enumerate(zip(q, dq, ddq, strict=True)):
+            out[k] = rnea(model, data, a, b, c)
+        return out
+
+    def torque_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Regressors of N samples stacked sample by sample, (N n, 10 n)."""
+        q, dq, ddq = self._batch(q, dq, ddq)
+        out = np.empty((len(q), self.n, PARAMETERS_PER_LINK * self.n))
+        model, data, regressor = self._model, self._data, pin.computeJointTorqueRegressor
+        for k, (a, b, c) in enumerate(zip(q, dq, ddq, strict=True)):
+            out[k] = regressor(model, data, a, b, c)
+        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
+
+    def base_wrench_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Base-wrench regressors of N samples stacked sample by sample, (6 N, 10 n)."""
+        q, dq, ddq = self._batch(q, dq, ddq)
+        N = len(q)
+        pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (N, 1))
+        rest = np.zeros((N, 6))
+        Q, V, A = np.hstack([pose, q]), np.hstack([rest, dq]), np.hstack([rest, ddq])
+        out = np.empty((N, 6, PARAMETERS_PER_LINK * self.n))
+        model, data = self._floating, self._floating_data
+        regressor = pin.computeJointTorqueRegressor
+        for k, (a, b, c) in enumerate(zip(Q, V, A, strict=True)):
+            out[k] = regressor(model, data, a, b, c)[:6, PARAMETERS_PER_LINK:]
+        np.negative(out, out=out)
+        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
+
+    # -- kinematics --------------------------------------------------------------------------
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        return tuple(frame.name for frame in self._model.frames)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Link that each joint moves, (n,) names."""
+        names = []
+        for k in range(1, self.n + 1):
+            bodies = [f.name for f in self._model.frames
+                      if f.type == pin.FrameType.BODY and f.parentJoint == k]
+            names.append(bodies[0] if bodies else self.joint_names[k - 1])
+        return tuple(names)
+
+    def frame_pose(self, q: Array, frame: str | None = None) -> Array:
+        """Pose of a frame in the base frame, (4, 4)."""
+        frame_id = self._frame_id(frame or self.tool_frame)
+        pin.framesForwardKinematics(self._model, self._data, q)
+        return np.array(self._data.oMf[frame_id].homogeneous)
+
+    def jacobian(self, q: Array, frame: str | None = None) -> Array:
+        """[linear; angular] velocity of a frame per joint velocity, base axes, (6, n)."""
+        frame_id = self._frame_id(frame or self.tool_frame)
+        return np.array(pin.computeFrameJacobian(self._model, self._data, q, frame_id,
+                                                 pin.LOCAL_WORLD_ALIGNED))
+
+    def point_jacobian(self, q: Array, link: str, point: ArrayLike) -> Array:
+        """Velocity of a point fixed to a link (given in link axes) per joint velocity, (3, n)."""
+        J = self.jacobian(q, link)
+        r = self.frame_pose(q, link)[:3, :3] @ np.asarray(point, float)
+        return np.asarray(J[:3] - pin.skew(r) @ J[3:])
+
+    def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
+        """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
+        frame_id = self._frame_id(self.tool_frame)
+        pin.forwardKinematics(self._model, self._data, q, dq, np.zeros(self.n))
+        return np.array(pin.getFrameClassicalAcceleration(
+            self._model, self._data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _frame_id(self, frame: str) -> int:
+        if not self._model.existFrame(frame):
+            raise UnknownName('frame', frame, self.frame_names, self.name)
+        return int(self._model.getFrameId(frame))
+
+    def _float(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
+        rest = np.zeros(6)
+        return (np.concatenate([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], q]),
+                np.concatenate([rest, dq]), np.concatenate([rest, ddq]))
+
+    def _batch(self, *samples: ArrayLike) -> list[Array]:
+        arrays = [np.ascontiguousarray(s, float) for s in samples]
+        for array in arrays:
+            if array.ndim != 2 or array.shape[1] != self.n or array.shape != arrays[0].shape:
+                raise BadValue(f'{self.name}: shape of a batch', array.shape,
+                               f'(N, {self.n}), the same for all')
+        return arrays
+
+    def _copy(self) -> ArmModel:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._model = self._model.copy()
+        return other
+
+    def _renew(self) -> None:
+        self._data = self._model.createData()
+        self._floating = _floating_base(self._model)
+        self._floating_data = self._floating.createData()
+
+
+def _parse(urdf: str) -> pin.Model:
+    try:
+        return pin.buildModelFromXML(urdf)
+    except (ValueError, RuntimeError, IndexError) as error:
+        raise ArmsenseError(f'the URDF cannot be read: {" ".join(str(error).split())}') from error
+
+
+def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
+    """The model with only the named joints, in that order."""
+    present = list(model.names)[1:]
+    wanted = list(joint_names) if joint_names is not None else present
+    for name in wanted:
+        if name not in present:
+            raise UnknownName('joint', name, present, 'URDF')
+    locked = [model.getJointId(name) for name in present if name not in wanted]
+    if locked:
+        model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    if list(model.names)[1:] != wanted:
+        raise BadValue('order of the joints', wanted, f'that of the URDF: {present}')
+    if model.nq != model.nv or model.nv != len(wanted):
+        raise ArmsenseError('every joint must be revolute or prismatic with limits; '
+                            'continuous joints are not supported')
+    return model
+
+
+def _floating_base(model: pin.Model) -> pin.Model:
+    """The same arm on a free-flying, massless base: its first six torques are the base wrench."""
+    root = pin.Model()
+    root.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'base')
+    root.addFrame(pin.Frame('base_attachment', 1, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    root.gravity = model.gravity
+    frame_id = root.getFrameId('base_attachment')
+    return pin.appendModel(root, model, frame_id, pin.SE3.Identity())
+
+
+def _vector(what: str, values: ArrayLike, size: int) -> Array:
+    array = np.asarray(values, float)
+    if array.shape != (size,):
+        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
+    if not np.isfinite(array).all():
+        raise BadValue(what, array.tolist(), 'finite')
+    return array

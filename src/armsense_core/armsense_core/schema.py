@@ -1,0 +1,199 @@
+"""Plain data (yaml) to frozen dataclasses, and back, with errors that name the place.
+
+A dataclass is the schema: its annotations give the types, `quantity` adds unit, range and
+meaning. Unknown keys, missing keys, wrong types, values out of range and non-finite numbers are
+errors such as `laas4.yaml: joints.joint1.gear_ratio is -27.0; it must be > 0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import functools
+import math
+from pathlib import Path
+import types
+import typing
+from typing import Any, TypeVar
+
+import numpy as np
+import yaml
+
+from armsense_core.errors import ArmsenseError, BadValue, UnknownName
+
+T = TypeVar('T')
+
+
+def quantity(
+    default: Any = dataclasses.MISSING,
+    *,
+    unit: str = '',
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] | None = None,
+    text: str = '',
+) -> Any:
+    """Field of a dataclass with unit, range and meaning.
+
+    Args:
+        default: Value where the file gives none.
+        unit: SI unit, for messages and documentation.
+        low: Smallest valid value.
+        high: Largest valid value.
+        above: Exclusive lower bound.
+        choices: Valid words.
+        text: Meaning, for documentation.
+    """
+    metadata = {'unit': unit, 'low': low, 'high': high, 'above': above, 'choices': choices,
+                'text': text}
+    if isinstance(default, (list, dict)):
+        return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Mapping in a yaml file; anything else is an error that names the file."""
+    try:
+        data = yaml.load(path.read_text(), Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
+    except OSError as error:
+        raise ArmsenseError(f'cannot read {path}: {error.strerror}') from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = ' '.join(str(error).split())
+        raise ArmsenseError(f'{path} is not valid yaml: {reason}') from error
+    if not isinstance(data, dict):
+        raise BadValue(f'the content of {path}', type(data).__name__, 'a mapping')
+    return data
+
+
+def load(cls: type[T], data: Mapping[str, Any], where: str) -> T:
+    """Instance of the dataclass `cls` from plain data; `where` starts the error messages."""
+    return typing.cast(T, _convert(cls, data, where))
+
+
+def dump(instance: Any) -> Any:
+    """Plain data of a dataclass instance; None and empty fields with a default are left out."""
+    if dataclasses.is_dataclass(instance) and not isinstance(instance, type):
+        plain = {}
+        for field in dataclasses.fields(instance):
+            value = getattr(instance, field.name)
+            if value is None or (value in ({}, ()) if isinstance(value, (dict, tuple)) else False):
+                continue
+            plain[field.name] = dump(value)
+        return plain
+    if isinstance(instance, Mapping):
+        return {key: dump(value) for key, value in instance.items()}
+    if isinstance(instance, np.ndarray):
+        return instance.tolist()
+    if isinstance(instance, (tuple, list)):
+        return [dump(value) for value in instance]
+    return instance.item() if isinstance(instance, np.generic) else instance
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _convert(kind: Any, value: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _convert_union(kind, value, where)
+    if dataclasses.is_dataclass(kind):
+        return _convert_dataclass(typing.cast(type, kind), value, where)
+    if origin is tuple:
+        return _convert_tuple(kind, value, where)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise BadValue(where, value, 'a mapping')
+        inner = typing.get_args(kind)[1]
+        return {str(key): _convert(inner, item, f'{where}.{key}') for key, item in value.items()}
+    return _convert_scalar(kind, value, where)
+
+
+def _convert_union(kind: Any, value: Any, where: str) -> Any:
+    options = typing.get_args(kind)
+    if value is None and type(None) in options:
+        return None
+    return _convert(next(o for o in options if o is not type(None)), value, where)
+
+
+def _convert_dataclass(cls: type, value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise BadValue(where, value, 'a mapping')
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    separator = ': ' if where.endswith('.yaml') else '.'
+    for key in value:
+        if key not in fields:
+            raise UnknownName('key', key, fields, where)
+    arguments = {}
+    for name, field in fields.items():
+        place = f'{where}{separator}{name}'
+        if name in value:
+            arguments[name] = _convert(_hints(cls)[name], value[name], place)
+            _check_range(field, arguments[name], place)
+        elif (field.default is dataclasses.MISSING
+              and field.default_factory is dataclasses.MISSING):
+            raise ArmsenseError(f'{where}: {name!r} is missing; needed: '
+                                f'{", ".join(_required(fields))}')
+    return cls(**arguments)
+
+
+def _required(fields: Mapping[str, Any]) -> list[str]:
+    return [name for name, field in fields.items()
+            if field.default is dataclasses.MISSING
+            and field.default_factory is dataclasses.MISSING]
+
+
+def _convert_tuple(kind: Any, value: Any, where: str) -> Any:
+    inner = typing.get_args(kind)
+    if not isinstance(value, (list, tuple)):
+        raise BadValue(where, value, 'a list')
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return tuple(_convert(inner[0], item, f'{where}[{k}]') for k, item in enumerate(value))
+    if len(value) != len(inner):
+        raise BadValue(where, value, f'a list of {len(inner)}')
+    return tuple(_convert(kind_k, item, f'{where}[{k}]')
+                 for k, (kind_k, item) in enumerate(zip(inner, value, strict=True)))
+
+
+def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is float:
+        if isinstance(value, str):  # yaml reads 1e-6 as text
+            try:
+                value = float(value)
+            except ValueError:
+                raise BadValue(where, value, 'a number') from None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise BadValue(where, value, 'a number')
+        if not math.isfinite(value):
+            raise BadValue(where, value, 'finite')
+        return float(value)
+    if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
+        raise BadValue(where, value, 'a whole number')
+    if kind is bool and not isinstance(value, bool):
+        raise BadValue(where, value, 'true or false')
+    if kind is str and not isinstance(value, str):
+        raise BadValue(where, value, 'text')
+    return value
+
+
+def _check_range(field: Any, value: Any, where: str) -> None:
+    rule = field.metadata
+    if not rule or value is None:
+        return
+    if rule['choices'] and value not in rule['choices']:
+        raise UnknownName(f'value of {where}', value, rule['choices'])
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            _check_number(rule, number, where)
+
+
+def _check_number(rule: Mapping[str, Any], number: float, where: str) -> None:
+    unit = f' {rule["unit"]}' if rule['unit'] else ''
+    if rule['low'] is not None and number < rule['low']:
+        raise BadValue(where, number, f'>= {rule["low"]}{unit}')
+    if rule['high'] is not None and number > rule['high']:
+        raise BadValue(where, number, f'<= {rule["high"]}{unit}')
+    if rule['above'] is not None and number <= rule['above']:
+        raise BadValue(where, number, f'> {rule["above"]}{unit}')
