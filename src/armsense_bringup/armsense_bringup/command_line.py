@@ -16,18 +16,18 @@ from armsense_bringup.workspace import SetupError, Workspace
 
 
 class Command(NamedTuple):
-    module: str      # run as `python -m module`
-    text: str        # one line of help
+    module: str              # run as `python -m module`; of this package unless it has a dot
+    text: str                # one line of help
     workspace: bool = True   # needs the installed and built workspace
 
 
 COMMANDS = {
-    'test': Command('armsense_bringup.test_command', 'all checks: lint, types, unit and system tests'),
-    'launch': Command('armsense_bringup.launch_runner', 'start the nodes of a launch file'),
-    'bench': Command('armsense_bringup.bench_command', 'measure; `bench` alone lists what'),
-    'build': Command('armsense_bringup.build_command', 'build the workspace again', workspace=False),
-    'shell': Command('armsense_bringup.shell_command', 'a shell with ROS 2 and the workspace in it'),
-    'doctor': Command('armsense_bringup.doctor', 'what this machine has and lacks', workspace=False),
+    'test': Command('test_command', 'all checks: lint, types, unit and system tests'),
+    'launch': Command('launch_runner', 'start the nodes of a launch file'),
+    'bench': Command('bench_command', 'measure; `bench` alone lists what'),
+    'build': Command('build_command', 'build the workspace again', workspace=False),
+    'shell': Command('shell_command', 'a shell with ROS 2 and the workspace in it'),
+    'doctor': Command('doctor', 'what this machine has and lacks', workspace=False),
 }
 
 
@@ -70,7 +70,8 @@ def run(workspace: Workspace, command: Command, arguments: list[str]) -> int:
         env['ARMSENSE_ROOT'] = str(workspace.root)
         env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
     # The command stays in the foreground process group and gets Ctrl-C itself.
-    process = subprocess.Popen([python, '-m', command.module, *arguments], env=env)
+    module = command.module if '.' in command.module else f'armsense_bringup.{command.module}'
+    process = subprocess.Popen([python, '-m', module, *arguments], env=env)
     while True:
         try:
             code = process.wait()

@@ -29,7 +29,8 @@ def lint(root: Path) -> int:
 
 def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
     command = [sys.executable, '-m', 'pytest']
-    chosen = [a for a in arguments if not a.startswith('-') and Path(root, a.split('::')[0]).exists()]
+    chosen = [a for a in arguments
+              if not a.startswith('-') and Path(root, a.split('::')[0]).exists()]
     if not any(a.startswith(('-n', '-x', '--pdb', '-k')) for a in arguments) and not chosen:
         command += ['-n', str(os.cpu_count() or 1), '--dist', 'loadfile']
     command += arguments if chosen else [*folders, *arguments]

@@ -7,6 +7,7 @@ start resumes where it stopped.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import contextlib
 import fcntl
 import hashlib
@@ -20,7 +21,6 @@ import subprocess
 import sys
 import sysconfig
 import time
-from typing import Callable, Iterator
 
 DISK_NEEDED_GB = 3.0
 COMPAT_PACKAGES = ('control_msgs', 'tf2_msgs')
@@ -82,7 +82,7 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         """Variables of a process that runs in the built workspace."""
         env = dict(os.environ)
-        # Guard variable of the wheels' start-up hook; inherited, it would keep the hook from working.
+        # Guard of the wheels' start-up hook; inherited, it would keep the hook from working.
         env.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
         env.update(json.loads((self.root / 'install' / 'armsense_env.json').read_text()))
         env['PATH'] = f'{env.pop("PATH_ADDED")}:{env.get("PATH", "/usr/bin:/bin")}'
@@ -107,9 +107,10 @@ class Workspace:
         return digest.hexdigest()
 
     def _build_key(self) -> str:
-        """Changes when colcon has something to do; Python sources are symlinked and do not count."""
+        """Changes when colcon has something to do; symlinked Python sources do not count."""
         digest = hashlib.sha256(self._install_key().encode())
-        contents = ('package.xml', 'CMakeLists.txt', 'setup.py', 'setup.cfg', '.msg', '.srv', '.action')
+        contents = ('package.xml', 'CMakeLists.txt', 'setup.py', 'setup.cfg', '.msg', '.srv',
+                    '.action')
         for path in sorted((self.root / 'src').rglob('*')):
             if path.name.endswith(contents):
                 digest.update(f'{path.relative_to(self.root)}'.encode() + path.read_bytes())
@@ -139,7 +140,8 @@ class Workspace:
 
         def count(line: str) -> None:
             nonlocal seen
-            found = re.match(r'(?:Collecting|Processing|Requirement already satisfied:) (\S+)', line)
+            found = re.match(r'(?:Collecting|Processing|Requirement already satisfied:) (\S+)',
+                             line)
             if found:
                 seen += 1
                 name = Path(found.group(1)).name.split('=')[0].split('-py3')[0]
@@ -180,7 +182,8 @@ class Workspace:
         else:
             script = f'. "{self.venv}/local_setup.sh" && {colcon}'
         progress.show('building the workspace')
-        self._run(['bash', '-c', script], 'building the workspace', count, env=_clean_environment(self))
+        self._run(['bash', '-c', script], 'building the workspace', count,
+                  env=_clean_environment(self))
         self._capture_environment()
         (self.root / 'install' / 'built.stamp').write_text(key)
         progress.done(f'{packages} packages built')
@@ -207,8 +210,9 @@ class Workspace:
         lines: list[str] = []
         with self.log.open('a') as log:
             log.write(f'\n$ {" ".join(command)}\n')
-            process = subprocess.Popen(command, cwd=self.root, env=env, text=True, errors='replace',
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                command, cwd=self.root, env=env, text=True, errors='replace',
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             assert process.stdout is not None
             try:
                 for line in process.stdout:
@@ -229,7 +233,8 @@ class Workspace:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                print('another ./armsense is setting this workspace up: waiting for it', file=sys.stderr)
+                print('another ./armsense is setting this workspace up: waiting for it',
+                      file=sys.stderr)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
@@ -275,7 +280,8 @@ def check_machine(root: Path, need_compiler: bool = True) -> None:
     if not (shutil.which('c++') or shutil.which('g++') or shutil.which('clang++')):
         raise SetupError('no C++ compiler was found: sudo apt install g++')
     if not Path(sysconfig.get_paths()['include'], 'Python.h').exists():
-        raise SetupError(f'the Python headers are missing: sudo apt install python3.{sys.version_info.minor}-dev')
+        raise SetupError('the Python headers are missing: sudo apt install '
+                         f'python3.{sys.version_info.minor}-dev')
 
 
 def explain_failure(what: str, lines: list[str], log: Path) -> str:

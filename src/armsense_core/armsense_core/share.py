@@ -28,7 +28,8 @@ def find(relative: str) -> Path:
 
 def arm_names() -> list[str]:
     """Arms that can be named."""
-    return sorted({path.stem for f in share_folders() for path in (f / 'config/arms').glob('*.yaml')})
+    files = (path for f in share_folders() for path in (f / 'config' / 'arms').glob('*.yaml'))
+    return sorted({path.stem for path in files})
 
 
 def find_arm(arm: str | Path) -> Path:

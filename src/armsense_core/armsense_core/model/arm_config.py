@@ -38,7 +38,8 @@ class ElasticConfig:
 
     stiffness: float = quantity(unit='Nm/rad', above=0)
     damping: float = quantity(0.0, unit='Nm s/rad', low=0)
-    # Cable coupling: this joint's spring rest position follows another joint, theta - q - ratio q_j.
+    # Cable coupling: the rest position of the spring follows another joint,
+    # theta - q - ratio q_j.
     coupled_to: str | None = None
     coupling_ratio: float = quantity(0.0)
 

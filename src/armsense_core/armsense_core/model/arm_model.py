@@ -126,7 +126,8 @@ class ArmModel:
             for k in range(self.n):
                 values = pi[PARAMETERS_PER_LINK * k:PARAMETERS_PER_LINK * (k + 1)]
                 if values[0] <= 0.0:
-                    raise BadValue(f'{self.name}: mass of link {k + 1}', float(values[0]), '> 0 kg')
+                    raise BadValue(f'{self.name}: mass of link {k + 1}', float(values[0]),
+                                   '> 0 kg')
                 other._model.inertias[k + 1] = pin.Inertia.FromDynamicParameters(values)
         if armature is not None:
             other._model.armature = _vector('armature', armature, self.n)
@@ -177,7 +178,7 @@ class ArmModel:
     def mass_matrix(self, q: Array) -> Array:
         """M(q) including rotor inertia, (n, n)."""
         M = pin.crba(self._model, self._data, q)
-        return np.triu(M) + np.triu(M, 1).T
+        return np.asarray(np.triu(M) + np.triu(M, 1).T)
 
     def coriolis_matrix(self, q: Array, dq: Array) -> Array:
         """C(q, dq) from Christoffel symbols, so that dM/dt - 2 C is skew, (n, n)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 import xml.etree.ElementTree as ElementTree
+from xml.parsers.expat import ExpatError
 
 import xacro
 
@@ -38,8 +39,7 @@ def load_description(path: Path, arguments: dict[str, str] | None = None) -> str
         raise ArmsenseError(f'{path} is not valid XML: {error}') from error
     except OSError as error:
         raise ArmsenseError(f'cannot read {path}: {error.strerror}') from error
-    except (xacro.XacroException, xacro.XMLSyntaxError if hasattr(xacro, 'XMLSyntaxError')
-            else xacro.XacroException) as error:
+    except (xacro.XacroException, ExpatError) as error:
         raise ArmsenseError(f'{path}: xacro: {" ".join(str(error).split())}') from error
     check_inertials(root, path.name)
     return text

@@ -1,0 +1,53 @@
+"""What every test process needs: an own DDS domain, checked message fields, no leftovers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+import tempfile
+
+import pytest
+
+# On Linux domains up to 101 stay below the ephemeral ports; low ones are left to the users.
+DOMAINS = range(40, 101)
+
+
+def _claim_domain() -> tuple[int, object]:
+    """A domain that no other test process on this machine uses, held by a file lock."""
+    for domain in DOMAINS:
+        handle = Path(tempfile.gettempdir(), f'armsense_test_domain_{domain}.lock').open('w')
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return domain, handle
+        except BlockingIOError:
+            handle.close()
+    raise RuntimeError(f'all DDS domains {DOMAINS.start}..{DOMAINS.stop - 1} are in use')
+
+
+_DOMAIN, _DOMAIN_LOCK = _claim_domain()
+os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'   # a wrong field type is an error, not an abort
+os.environ.setdefault('MUJOCO_GL', 'egl')
+os.environ.setdefault('OMP_NUM_THREADS', '1')  # two cores, several test processes
+
+
+def _children() -> set[int]:
+    pids = set()
+    for task in Path('/proc/self/task').iterdir():
+        pids |= {int(pid) for pid in (task / 'children').read_text().split()}
+    return pids
+
+
+@pytest.fixture(scope='module', autouse=True)
+def no_process_left_behind():
+    before = _children()
+    yield
+    left = _children() - before
+    names = [Path(f'/proc/{pid}/cmdline').read_bytes().replace(b'\0', b' ').decode()
+             for pid in left if Path(f'/proc/{pid}/cmdline').exists()]
+    # The spawn machinery of Python itself (resource tracker) stays; everything else is ours.
+    names = [name for name in names if name and 'resource_tracker' not in name
+             and 'forkserver' not in name]
+    assert not names, f'processes left behind: {names}'

@@ -1,0 +1,196 @@
+"""The workspace machinery against a tiny fake checkout: no wheel is installed here."""
+
+import json
+from pathlib import Path
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from armsense_bringup import workspace as module
+from armsense_bringup.workspace import adapt_wheels, check_machine, explain_failure, SetupError
+from armsense_bringup.workspace import Workspace
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / 'requirements').mkdir()
+    for name in ('base.lock', 'ros.lock'):
+        (tmp_path / 'requirements' / name).write_text('numpy==1.0\n')
+    package = tmp_path / 'src' / 'demo'
+    package.mkdir(parents=True)
+    (package / 'package.xml').write_text('<package/>')
+    return tmp_path
+
+
+@pytest.fixture
+def workspace(checkout, monkeypatch):
+    """A workspace whose stages are recorded instead of done."""
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    space = Workspace(checkout)
+    space.stages = []
+    python = checkout / '.venv' / 'bin' / 'python'
+
+    def install():
+        space.stages.append('install')
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.touch()
+        (checkout / '.venv' / 'installed.stamp').write_text(space._install_key())
+
+    def build():
+        space.stages.append('build')
+        (checkout / 'install').mkdir(exist_ok=True)
+        (checkout / 'install' / 'built.stamp').write_text(space._build_key())
+
+    monkeypatch.setattr(space, '_install', install)
+    monkeypatch.setattr(space, '_build', build)
+    return space
+
+
+def test_nothing_is_done_twice(workspace):
+    workspace.ensure()
+    workspace.ensure()
+    assert workspace.stages == ['install', 'build']
+
+
+def test_a_changed_lock_file_installs_and_builds_again(workspace):
+    workspace.ensure()
+    (workspace.root / 'requirements' / 'ros.lock').write_text('numpy==2.0\n')
+    workspace.ensure()
+    assert workspace.stages == ['install', 'build'] * 2
+
+
+def test_a_changed_package_builds_again_but_python_code_does_not(workspace):
+    workspace.ensure()
+    (workspace.root / 'src' / 'demo' / 'code.py').write_text('x = 1')
+    workspace.ensure()
+    assert workspace.stages == ['install', 'build']
+    (workspace.root / 'src' / 'demo' / 'package.xml').write_text('<package format="3"/>')
+    workspace.ensure()
+    assert workspace.stages == ['install', 'build', 'build']
+
+
+def test_an_interrupted_start_resumes_with_the_missing_stage(workspace, monkeypatch):
+    build = workspace._build
+    monkeypatch.setattr(workspace, '_build', lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        workspace.ensure()
+    monkeypatch.setattr(workspace, '_build', build)
+    workspace.ensure()
+    assert workspace.stages == ['install', 'build']
+
+
+def test_two_starts_at_once_do_the_work_once(workspace, monkeypatch, capsys):
+    install, inside = workspace._install, []
+
+    def slow():
+        inside.append(1)
+        time.sleep(0.3)
+        assert len(inside) == 1
+        install()
+
+    monkeypatch.setattr(workspace, '_install', slow)
+    threads = [threading.Thread(target=workspace.ensure) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert workspace.stages == ['install', 'build']
+    assert 'waiting' in capsys.readouterr().err
+
+
+def test_an_installed_ros_needs_no_ros_wheels(checkout, monkeypatch):
+    monkeypatch.setenv('ROS_DISTRO', 'jazzy')
+    monkeypatch.delenv('ARMSENSE_ROS', raising=False)
+    assert [lock.name for lock in Workspace(checkout).lock_files] == ['base.lock']
+
+
+def test_our_own_children_are_not_an_installed_ros(checkout, monkeypatch):
+    monkeypatch.setenv('ROS_DISTRO', 'jazzy')
+    monkeypatch.setenv('ARMSENSE_ROS', 'wheels')
+    assert Workspace(checkout).ros_distro is None
+
+
+@pytest.mark.parametrize(('patch', 'message'), [
+    (('shutil.which', lambda name: None), 'no C\\+\\+ compiler was found: sudo apt install g'),
+    (('platform.machine', lambda: 'aarch64'), 'x86_64 only, this is aarch64'),
+    (('sysconfig.get_paths', lambda: {'include': '/nowhere'}), 'Python headers are missing'),
+])
+def test_what_is_missing_is_said_with_what_to_type(tmp_path, monkeypatch, patch, message):
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    monkeypatch.setattr(patch[0], patch[1])
+    with pytest.raises(SetupError, match=message):
+        check_machine(tmp_path)
+
+
+def test_a_full_disk_is_said(tmp_path, monkeypatch):
+    usage = type('Usage', (), {'free': 1e8})
+    monkeypatch.setattr('shutil.disk_usage', lambda path: usage)
+    with pytest.raises(SetupError, match=r'0\.1 GB of disk are free'):
+        check_machine(tmp_path)
+
+
+@pytest.mark.parametrize(('output', 'message'), [
+    ('error: [Errno 28] No space left on device', 'the disk is full'),
+    ('Failed to establish: NewConnectionError', 'the package index cannot be reached'),
+    ('something else\nboom', 'boom'),
+])
+def test_failures_are_explained(output, message):
+    assert message in explain_failure('installing', [output], Path('log'))
+
+
+def test_a_failing_tool_ends_with_its_last_lines(checkout):
+    space = Workspace(checkout)
+    command = [sys.executable, '-c', 'print("half done"); raise SystemExit(3)']
+    with pytest.raises(SetupError, match='half done'):
+        space._run(command, 'trying', lambda line: None)
+    assert 'half done' in space.log.read_text()
+
+
+def test_wheels_get_the_include_folders_of_this_machine(tmp_path):
+    venv = tmp_path / '.venv'
+    (venv / 'share' / 'x').mkdir(parents=True)
+    (venv / 'bin').mkdir()
+    (venv / 'bin' / 'python').symlink_to(sys.executable)
+    cmake = venv / 'share' / 'x' / 'x.cmake'
+    cmake.write_text('INTERFACE "/opt/python/cp311-cp311/include/python3.11;'
+                     '/tmp/build-env-1/lib/python3.11/site-packages/numpy/_core/include"')
+    adapt_wheels(venv)
+    folders = cmake.read_text().split('"')[1].split(';')
+    assert Path(folders[0], 'Python.h').exists()
+    assert Path(folders[1], 'numpy', 'arrayobject.h').exists()
+    assert str(venv) in (venv / 'local_setup.sh').read_text()
+
+
+def run(*arguments):
+    root = Path(__file__).resolve().parents[3]
+    return subprocess.run([sys.executable, str(root / 'armsense'), *arguments],
+                          capture_output=True, text=True)
+
+
+def test_unknown_command_suggests_the_nearest():
+    result = run('tset')
+    assert result.returncode == 2
+    assert "did you mean 'test'?" in result.stderr
+
+
+def test_help_lists_the_commands():
+    from armsense_bringup.command_line import COMMANDS
+    result = run('help')
+    assert result.returncode == 0
+    assert all(name in result.stdout for name in COMMANDS)
+
+
+def test_doctor_prints_one_json_object():
+    result = run('doctor', '--json')
+    found = json.loads(result.stdout)
+    assert result.returncode == 0
+    assert found['problems'] == []
+    assert {'python', 'ros', 'rmw', 'can', 'spi', 'realtime_priority', 'disk_free_gb'} <= set(found)
+
+
+def test_version_is_checked_before_anything_is_imported():
+    source = (Path(module.__file__).resolve().parents[3] / 'armsense').read_text()
+    assert source.index('version_info') < source.index('armsense_bringup')

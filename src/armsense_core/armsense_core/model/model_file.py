@@ -1,0 +1,228 @@
+"""`model.yaml`: what identification and calibration found out about one arm.
+
+Every node reads it on top of the arm's yaml and URDF. A part that is absent leaves the value of
+the arm's own files. The file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+import hashlib
+from importlib import metadata
+import os
+from pathlib import Path
+import tempfile
+
+import numpy as np
+import yaml
+
+from armsense_core import schema
+from armsense_core.errors import ArmsenseError, BadValue, UnknownName
+from armsense_core.model.arm_config import ArmConfig, FrictionConfig
+from armsense_core.model.arm_model import ArmModel, Array, PARAMETER_NAMES
+from armsense_core.schema import quantity
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkInertia:
+    """Ten inertial parameters about the link frame."""
+
+    m: float = quantity(unit='kg', above=0)
+    mx: float = quantity(unit='kg m')
+    my: float = quantity(unit='kg m')
+    mz: float = quantity(unit='kg m')
+    Ixx: float = quantity(unit='kg m^2')
+    Ixy: float = quantity(unit='kg m^2')
+    Iyy: float = quantity(unit='kg m^2')
+    Ixz: float = quantity(unit='kg m^2')
+    Iyz: float = quantity(unit='kg m^2')
+    Izz: float = quantity(unit='kg m^2')
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveParameters:
+    """Identified drive of one joint; None keeps the arm's value."""
+
+    torque_constant: float | None = quantity(None, unit='Nm/A', above=0)
+    rotor_inertia: float | None = quantity(None, unit='kg m^2', low=0)
+    stiffness: float | None = quantity(None, unit='Nm/rad', above=0)
+    damping: float | None = quantity(None, unit='Nm s/rad', low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covariance:
+    """Of the estimated parameters; `names` gives rows and columns."""
+
+    names: tuple[str, ...]
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.names) for row in (self.matrix, *self.matrix)):
+            raise BadValue('covariance.matrix', f'{len(self.matrix)} rows',
+                           f'{len(self.names)} x {len(self.names)}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualStatistics:
+    """Of the observer's residual in collision-free motion, joint by joint."""
+
+    mean: tuple[float, ...] = quantity(unit='Nm')
+    sigma: tuple[float, ...] = quantity(unit='Nm', low=0)
+    minutes: float = quantity(unit='min', low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """Of the detector: |residual| <= constant + velocity |dq| + acceleration |ddq|."""
+
+    constant: tuple[float, ...] = quantity(unit='Nm', low=0)
+    velocity: tuple[float, ...] = quantity((), unit='Nm s/rad', low=0)
+    acceleration: tuple[float, ...] = quantity((), unit='Nm s^2/rad', low=0)
+    method: str = ''
+    false_alarms_per_hour: float | None = quantity(None, unit='1/h', above=0)
+    confidence: float | None = quantity(None, above=0, high=1)
+    minutes: float = quantity(0.0, unit='min', low=0, text='of motion that the fit rests on')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where the numbers come from."""
+
+    method: str
+    date: str
+    sources: tuple[Source, ...] = ()
+    errors: dict[str, float] = quantity({}, unit='%', text='such as train, validation, joint1')
+    versions: dict[str, str] = quantity({})
+
+    @classmethod
+    def now(cls, method: str, files: Iterable[Path] = (),
+            errors: dict[str, float] | None = None) -> Provenance:
+        """Provenance of an identification that ends now."""
+        packages = ('armsense_core', 'numpy', 'scipy', 'pin')
+        return cls(
+            method=method,
+            date=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+            sources=tuple(Source(file=p.name, sha256=file_hash(p)) for p in files),
+            errors=errors or {},
+            versions={name: _version(name) for name in packages})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFile:
+    """Content of a `model.yaml`."""
+
+    format: int
+    arm: str
+    provenance: Provenance
+    links: dict[str, LinkInertia] = quantity({})
+    drives: dict[str, DriveParameters] = quantity({})
+    friction: dict[str, FrictionConfig] = quantity({})
+    covariance: Covariance | None = None
+    residual: ResidualStatistics | None = None
+    thresholds: Thresholds | None = None
+
+    @classmethod
+    def create(cls, model: ArmModel, parameters: Array, provenance: Provenance,
+               **parts: object) -> ModelFile:
+        """A model file of an arm with inertial parameters pi, (10 n,)."""
+        rows = np.asarray(parameters, float).reshape(model.n, len(PARAMETER_NAMES))
+        links = {link: LinkInertia(**dict(zip(PARAMETER_NAMES, map(float, row), strict=True)))
+                 for link, row in zip(model.link_names, rows, strict=True)}
+        return cls(format=FORMAT, arm=model.name, provenance=provenance, links=links,
+                   **parts)  # type: ignore[arg-type]
+
+    @classmethod
+    def read(cls, path: str | Path, arm: str | None = None) -> ModelFile:
+        """Read and check; with `arm`, a file of another arm is an error."""
+        path = Path(path)
+        data = schema.read_yaml(path)
+        if data.get('format') != FORMAT:
+            raise BadValue(f'{path.name}: format', data.get('format'), f'{FORMAT}')
+        model = schema.load(cls, data, path.name)
+        if arm is not None and model.arm != arm:
+            raise ArmsenseError(
+                f'{path.name} is a model of arm {model.arm!r}; this arm is {arm!r}')
+        return model
+
+    def write(self, path: str | Path) -> None:
+        """Write whole or not at all."""
+        path = Path(path)
+        text = yaml.safe_dump(schema.dump(self), sort_keys=False, width=100,
+                              default_flow_style=None)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+        try:
+            with os.fdopen(handle, 'w') as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def apply(self, model: ArmModel) -> ArmModel:
+        """The arm with these parameters."""
+        if model.name != self.arm:
+            raise ArmsenseError(
+                f'the model file is of arm {self.arm!r}; this arm is {model.name!r}')
+        rows = model.parameters.reshape(model.n, len(PARAMETER_NAMES))
+        for link, inertia in self.links.items():
+            if link not in model.link_names:
+                raise UnknownName('link', link, model.link_names, 'model file')
+            rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
+        config = self.apply_config(model.config) if model.config else None
+        armature = model.armature
+        if config is not None:
+            armature = np.array([0.0 if j.drive == 'elastic_joint' else j.reflected_inertia
+                                 for j in config.joints.values()])
+        changed = model.replace(parameters=rows.ravel(), armature=armature)
+        changed.config = config
+        return changed
+
+    def apply_config(self, config: ArmConfig) -> ArmConfig:
+        """The arm's configuration with identified drives and friction."""
+        joints = dict(config.joints)
+        for name in (*self.drives, *self.friction):
+            if name not in joints:
+                raise UnknownName('joint', name, joints, 'model file')
+        for name, friction in self.friction.items():
+            joints[name] = replace(joints[name], friction=friction)
+        for name, drive in self.drives.items():
+            joint = joints[name]
+            values = {key: getattr(drive, key) for key in ('torque_constant', 'rotor_inertia')
+                      if getattr(drive, key) is not None}
+            spring = {key: getattr(drive, key) for key in ('stiffness', 'damping')
+                      if getattr(drive, key) is not None}
+            if spring and joint.elastic is None:
+                raise ArmsenseError(f'model file: {name} has a stiffness but no elastic joint')
+            if spring and joint.elastic is not None:
+                values['elastic'] = replace(joint.elastic, **spring)
+            joints[name] = replace(joint, **values)
+        return replace(config, joints=joints)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, or of all files of a folder (a bag)."""
+    digest = hashlib.sha256()
+    files = sorted(p for p in path.rglob('*') if p.is_file()) if path.is_dir() else [path]
+    for file in files:
+        with file.open('rb') as handle:
+            while chunk := handle.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return 'unknown'
