@@ -42,6 +42,8 @@ class ElasticConfig:
     # theta - q - ratio q_j.
     coupled_to: str | None = None
     coupling_ratio: float = quantity(0.0)
+    link_damping: float = quantity(0.0, unit='Nm s/rad', low=0,
+                                   text='viscous friction of the bearing behind the spring')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,10 @@ class StrainConfig:
     surface_distance: float = quantity(unit='m', above=0, text='y_b, neutral axis to gauge')
     gauge_position: float = quantity(unit='m', low=0, text='from the joint axis along the link')
     length: float = quantity(unit='m', above=0)
+    linear_density: float = quantity(0.0, unit='kg/m', low=0, text='rho_b of the bare beam')
     damping_ratio: float = quantity(0.01, low=0, high=1)
+    adc_scale: float = quantity(1e-7, unit='1 per LSB', above=0,
+                                text='of the board input that reads the gauge')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +94,14 @@ class JointConfig:
     current_limit: float = quantity(unit='A', above=0)
     acceleration_limit: float = quantity(30.0, unit='rad/s^2', above=0)
     jerk_limit: float = quantity(1000.0, unit='rad/s^3', above=0)
+    peak_velocity: float = quantity(10.0, unit='rad/s', above=0,
+                                    text='no reading of a sound encoder moves faster')
     direction: int = quantity(1, text='1 or -1: sense of the motor against the joint')
-    offset: float = quantity(0.0, unit='rad', text='joint angle where the encoder reads zero')
+    offset: float | None = quantity(
+        None, unit='rad',
+        text='joint angle where the motor encoder reads zero; the home pose where none is stated')
+    safe_damping: float = quantity(1.0, unit='Nm s/rad', low=0,
+                                   text='brakes the joint in the safe state')
     backlash: float = quantity(0.0, unit='rad', low=0)
     resistance: float = quantity(0.1, unit='ohm', above=0, text='of one phase')
     friction: FrictionConfig = FrictionConfig()
@@ -128,6 +139,14 @@ class JointConfig:
     def reflected_inertia(self) -> float:
         """Rotor inertia seen at the joint [kg m^2]."""
         return self.rotor_inertia * self.gear_ratio**2
+
+    @property
+    def armature(self) -> float:
+        """Reflected inertia that the link-side torque must accelerate too [kg m^2].
+
+        Behind a spring or a strain gauge the torque is known on the link side of the rotor.
+        """
+        return self.reflected_inertia if self.drive == 'rigid' else 0.0
 
     @property
     def torque_limit(self) -> float:

@@ -1,0 +1,135 @@
+"""Watches what one board answers and says when it can no longer be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armsense_core.model import ArmConfig
+from armsense_driver.faults import Fault, FaultKind
+from armsense_driver.protocol import BoardError, BoardState
+from armsense_driver.transport.counters import Outcome
+from armsense_driver.transport.link import Exchange
+
+_BOARD_FAULTS = {
+    BoardError.ENCODER_1: FaultKind.ENCODER,
+    BoardError.ENCODER_2: FaultKind.ENCODER,
+    BoardError.RECEIVE_TIMEOUT: FaultKind.WATCHDOG,
+    BoardError.CRITICAL_TEMPERATURE: FaultKind.DRIVER_CHIP,
+    BoardError.POSITION_CONVERSION: FaultKind.ROLLOVER,
+    BoardError.ROLLOVER: FaultKind.ROLLOVER,
+    BoardError.OTHER: FaultKind.DRIVER_CHIP,
+    BoardError.LINK_FAILURE: FaultKind.BUS_OFF,
+}
+_LOSS_FAULTS = {
+    Outcome.DROP: FaultKind.BOARD_LOST,
+    Outcome.CRC: FaultKind.BOARD_CORRUPT,
+    Outcome.MALFORMED: FaultKind.BOARD_CORRUPT,
+    Outcome.STALE: FaultKind.BOARD_STALE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorSettings:
+    """How much a board may miss, in control periods."""
+
+    losses: int = 5                    # replies in a row without a fresh state
+    rejections: int = 5                # commands in a row that the board did not accept
+    resistance_tolerance: float = 0.5  # share; coil resistances tell swapped boards
+    jump: float = 0.02                 # [rad] joint side, beyond what the top speed explains
+
+
+class BoardMonitor:
+    """State and health of one board."""
+
+    def __init__(self, number: int, config: ArmConfig, period: float,
+                 settings: MonitorSettings | None = None) -> None:
+        self.number = number
+        self.state: BoardState | None = None
+        self.fresh = False                # the newest exchange gave a state
+        self.was_driving = False          # the board drove its motors when it was last heard
+        self._settings = settings or MonitorSettings()
+        self._losses = 0
+        self._rejections = 0
+        self._last_loss = Outcome.DROP
+        self._resistance: list[float | None] = [None, None]
+        self._largest_step: list[float | None] = [None, None]   # [rad] motor side, per period
+        for joint in config.joints.values():
+            if joint.slot is not None and joint.slot.board == number:
+                self._resistance[joint.slot.motor - 1] = joint.resistance
+                self._largest_step[joint.slot.motor - 1] = (
+                    joint.gear_ratio * (self._settings.jump + joint.peak_velocity * period))
+        self._position_fault: Fault | None = None
+
+    def observe(self, exchange: Exchange, driving: bool, position_may_jump: bool) -> Fault | None:
+        """Take one exchange.
+
+        Args:
+            exchange: What came back.
+            driving: The driver believes that the motors are on.
+            position_may_jump: The encoder's zero is being moved on purpose.
+
+        Returns:
+            What makes the board untrustworthy, if anything.
+        """
+        state = exchange.state
+        self.fresh = exchange.outcome is Outcome.OK and state is not None
+        if not self.fresh or state is None:
+            self._losses += 1
+            self._last_loss = exchange.outcome
+            return self.trouble()
+        drives = state.status.system_enabled and self._all_ready(state) and not state.status.error
+        if driving and self.was_driving and not drives and not state.status.error:
+            self._position_fault = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
+        elif driving and drives and not position_may_jump and self.state is not None:
+            self._check_jump(self.state, state, self._losses + 1)
+        self.was_driving = drives
+        self.state = state
+        self._losses = 0
+        self._rejections = 0 if exchange.accepted else self._rejections + 1
+        return self.trouble()
+
+    def trouble(self) -> Fault | None:
+        """Why the board cannot be trusted now."""
+        where = f'board {self.number}'
+        if self._losses >= self._settings.losses or self.state is None:
+            return Fault(_LOSS_FAULTS.get(self._last_loss, FaultKind.BOARD_LOST),
+                         f'{where}, {self._losses} periods')
+        error = self.state.status.error
+        if error is not BoardError.NONE:
+            return Fault(_BOARD_FAULTS[error], f'{where} reports {error.name.lower()}')
+        if self._position_fault is not None:
+            return self._position_fault
+        if self._rejections >= self._settings.rejections:
+            return Fault(FaultKind.BOARD_REJECTS, where)
+        return self._swapped(where)
+
+    def forget(self) -> None:
+        """After the user has cleared a fault."""
+        self._position_fault = None
+        self._rejections = 0
+
+    def _all_ready(self, state: BoardState) -> bool:
+        ready = state.status.motor_ready
+        return all(ready[m] for m in (0, 1) if self._resistance[m] is not None)
+
+    def _check_jump(self, before: BoardState, now: BoardState, periods: int) -> None:
+        for motor, largest in enumerate(self._largest_step):
+            if largest is None:
+                continue
+            step = now.motors[motor].position - before.motors[motor].position
+            if abs(step) > largest * periods:
+                self._position_fault = Fault(
+                    FaultKind.JUMP, f'board {self.number} motor {motor + 1}: {step:+.2f} rad')
+
+    def _swapped(self, where: str) -> Fault | None:
+        if self.state is None or self.state.is_blank:
+            return None
+        for motor, expected in enumerate(self._resistance):
+            measured = self.state.motors[motor].resistance
+            if expected is None or measured == 0.0:   # CAN boards do not report it
+                continue
+            if abs(measured - expected) > self._settings.resistance_tolerance * expected:
+                return Fault(FaultKind.BOARD_SWAPPED,
+                             f'{where} motor {motor + 1} has {measured:.3f} ohm, the arm file '
+                             f'says {expected:.3f}')
+        return None

@@ -1,0 +1,156 @@
+"""One `udriver_can` board as the driver sees any board; the host closes its loops.
+
+The board takes currents only, so `iq = kp (p_ref - p) + kd (v_ref - v) + ki int + ff` is computed
+here once a period from the newest measurements. Its status comes once a second: a board error is
+therefore known within a second, while a silent bus is known within a few periods.
+"""
+
+from __future__ import annotations
+
+from time import monotonic, perf_counter
+from typing import Any
+
+import can
+
+from armsense_driver.protocol import udriver_can as wire
+from armsense_driver.protocol.errors import FrameError
+from armsense_driver.protocol.messages import (
+    BoardCommand, BoardError, BoardState, BoardStatus, MotorCommand, MotorState)
+from armsense_driver.protocol.udriver_can import CommandCode
+from armsense_driver.transport.counters import LinkCounters, Outcome
+from armsense_driver.transport.link import Exchange
+
+_NEEDED = frozenset((wire.ID_CURRENT, wire.ID_POSITION, wire.ID_VELOCITY))
+
+
+class CanLink:
+    """Exchanges commands and states with one CAN board."""
+
+    def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005) -> None:
+        """Make a link.
+
+        Args:
+            bus: Any python-can bus; the board is alone on it.
+            period: Between two exchanges [s], for the integrator.
+            timeout: Longest wait for a set of measurements [s].
+        """
+        self.counters = LinkCounters()
+        self._bus = bus
+        self._period = period
+        self._timeout = timeout
+        self._status = BoardStatus(0)
+        self._pairs: dict[int, tuple[float, float]] = {}
+        self._integral = [0.0, 0.0]           # [rad s]
+        self._switches: tuple[bool, bool, bool, int] | None = None
+        self._index_seen = [False, False]
+        self._count = 0
+
+    def exchange(self, command: BoardCommand) -> Exchange:
+        """Send the currents of `command`, return what the board measured since."""
+        start = perf_counter()
+        try:
+            self._switch(command)
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
+        except can.CanError:
+            self._switches = None             # everything is said again when the bus is back
+            self.counters.observe(Outcome.DROP, 0.0)
+            return Exchange(None, Outcome.DROP, False, None)
+        outcome = self._collect()
+        self.counters.observe(outcome, perf_counter() - start)
+        if outcome is not Outcome.OK:
+            return Exchange(None, outcome, False, None)
+        return Exchange(self._state(), outcome, True, None)
+
+    def _switch(self, command: BoardCommand) -> None:
+        """Tell the board what has changed: enables, watchdog, streams."""
+        motors = command.motor_enable if command.enable else (False, False)
+        wanted = (command.enable, *motors, command.timeout_ms)
+        if wanted == self._switches:
+            return
+        if self._switches is None:
+            self._set(CommandCode.SEND_ALL, 1)
+        self._set(CommandCode.RECEIVE_TIMEOUT_MS, command.timeout_ms)
+        self._set(CommandCode.SYSTEM_ENABLE, command.enable)
+        if command.enable:                    # a board after an error wants to hear a zero first
+            self._integral = [0.0, 0.0]
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+        self._set(CommandCode.MOTOR_1_ENABLE, motors[0])
+        self._set(CommandCode.MOTOR_2_ENABLE, motors[1])
+        self._switches = wanted
+
+    def _currents(self, command: BoardCommand) -> tuple[float, float]:
+        if not command.enable or _NEEDED - self._pairs.keys():
+            return 0.0, 0.0
+        one, two = command.motors
+        return self._law(0, one), self._law(1, two)
+
+    def _law(self, number: int, motor: MotorCommand) -> float:
+        error = motor.position - self._pairs[wire.ID_POSITION][number]
+        slip = motor.velocity - self._pairs[wire.ID_VELOCITY][number]
+        integral = self._integral[number] + error * self._period if motor.ki else 0.0
+        current = motor.kp * error + motor.kd * slip + motor.current + motor.ki * integral
+        limit = motor.current_limit
+        if abs(current) <= limit:             # the integrator rests while the limit holds
+            self._integral[number] = integral
+        return min(max(current, -limit), limit)
+
+    def _collect(self) -> Outcome:
+        """Read until one whole set of measurements is there."""
+        missing = set(_NEEDED)
+        deadline = monotonic() + self._timeout
+        while missing:
+            message = self._receive(deadline)
+            if message is None:
+                return Outcome.DROP
+            if message.is_error_frame:
+                self._status = BoardStatus(
+                    (self._status & ~0xF) | BoardError.LINK_FAILURE
+                    if self._bus.state is not can.BusState.ACTIVE else self._status & ~0xF)
+                continue
+            try:
+                self._take(message)
+            except FrameError:
+                return Outcome.MALFORMED
+            missing.discard(message.arbitration_id)
+        return Outcome.OK
+
+    def _receive(self, deadline: float) -> Any:
+        try:
+            return self._bus.recv(max(0.0, deadline - monotonic()))
+        except can.CanError:
+            return None
+
+    def _take(self, message: can.Message) -> None:
+        payload = bytes(message.data)
+        number = message.arbitration_id
+        if number == wire.ID_CURRENT:
+            self._pairs[number] = wire.decode_currents(payload)
+        elif number == wire.ID_POSITION:
+            self._pairs[number] = wire.decode_positions(payload)
+        elif number == wire.ID_VELOCITY:
+            self._pairs[number] = wire.decode_velocities(payload)
+        elif number == wire.ID_ADC:
+            self._pairs[number] = wire.decode_adc(payload)
+        elif number == wire.ID_STATUS:
+            self._status = wire.decode_status(payload)
+        elif number == wire.ID_INDEX:
+            self._index_seen[wire.decode_index(payload).motor & 1] = True
+
+    def _state(self) -> BoardState:
+        self._count = (self._count + 1) & 0xFFFF
+        pairs = self._pairs
+        adc = pairs.get(wire.ID_ADC, (0.0, 0.0))
+        motors = tuple(MotorState(
+            position=pairs[wire.ID_POSITION][k], velocity=pairs[wire.ID_VELOCITY][k],
+            current=pairs[wire.ID_CURRENT][k], adc=round(adc[k] * 65536.0) & 0xFFFF)
+            for k in (0, 1))
+        detected = self._index_seen[0] << 10 | self._index_seen[1] << 9
+        return BoardState(BoardStatus(self._status | detected), self._count,
+                          (motors[0], motors[1]), self._count)
+
+    def _set(self, code: CommandCode, value: int) -> None:
+        self._send(wire.ID_COMMAND, wire.encode_command(code, int(value)))
+
+    def _send(self, arbitration_id: int, payload: bytes) -> None:
+        self._bus.send(can.Message(arbitration_id=arbitration_id, data=payload,
+                                   is_extended_id=False), timeout=0.0)

@@ -1,0 +1,129 @@
+"""The emulated boards of a whole arm: joints on one side, frames on the other.
+
+The plant's side of `joint_map`, written independently of it: an error in a sign or a gear shows
+as a moving arm, not as two mistakes that cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import floor, tau
+from typing import NamedTuple
+
+from armsense_core.model import ArmConfig, JointConfig
+from armsense_driver.emulator.board import EmulatedBoard
+from armsense_driver.emulator.can_board import EmulatedCanBoard
+from armsense_driver.emulator.faults import Fault
+from armsense_driver.emulator.motor import MotorPhysics
+from armsense_driver.emulator.profile import profile_by_name
+from armsense_driver.emulator.rack import BoardRack
+
+_UNUSED = MotorPhysics(current_noise=0.0)
+
+
+class _Joint(NamedTuple):
+    motor: int               # index into the rack's motors
+    shaft_per_joint: float   # signed gear ratio
+    efficiency: float
+    encoder_counts: int      # link side, 0 without one
+    strain_per_count: float  # 0 without a gauge
+
+
+class ArmRack:
+    """Steps the boards of one arm with joint-side quantities."""
+
+    def __init__(self, config: ArmConfig, bus: str = 'spi', *, seed: int = 0,
+                 alignment: float = 3.0, noise: bool = True, faults: Iterable[Fault] = (),
+                 limits: tuple[Sequence[float], Sequence[float]] | None = None) -> None:
+        """Make the boards that the arm file names.
+
+        Args:
+            config: The arm.
+            bus: 'spi' or 'can'.
+            seed: Of noise and faults.
+            alignment: How long a motor aligns after the first enable [s].
+            noise: False: ideal current sensors.
+            faults: Schedule of the fault injector.
+            limits: Joint limits (lower, upper) [rad], to count unsafe position references.
+        """
+        name = config.boards.protocol if config.boards else 'uomodri'
+        if bus == 'can':
+            name = 'udriver_can'
+        profile = profile_by_name(name, alignment_duration=alignment,
+                                  alignment_motion=alignment >= 1.0,
+                                  status_period=min(1.0, max(alignment, 0.05)))
+        slots = {(j.slot.board, j.slot.motor - 1): k
+                 for k, j in enumerate(config.joints.values()) if j.slot}
+        joints = list(config.joints.values())
+        board_type = EmulatedCanBoard if bus == 'can' else EmulatedBoard
+        boards = []
+        for number in range(1 + max(board for board, _ in slots)):
+            used = [slots.get((number, motor)) for motor in (0, 1)]
+            physics = [_UNUSED if k is None else _physics(joints[k], noise) for k in used]
+            ranges = [None if k is None or limits is None else
+                      _shaft_range(joints[k], limits[0][k], limits[1][k]) for k in used]
+            boards.append(board_type(profile, (physics[0], physics[1]), seed=seed + 101 * number,
+                                     position_limits=(ranges[0], ranges[1])))
+        self.rack = BoardRack(boards, faults, seed)   # type: ignore[arg-type]
+        self._motors = 2 * len(boards)
+        self._joints = [_joint(j, k) for k, j in enumerate(joints)]
+
+    def step(self, dt: float, position: Sequence[float], velocity: Sequence[float],
+             joint_position: Sequence[float] | None = None,
+             strain: Sequence[float] | None = None) -> list[float]:
+        """Advance the boards by `dt` [s].
+
+        Args:
+            dt: Length of the plant's next step.
+            position: Motor angles, joint side [rad], (n,).
+            velocity: Motor velocities, joint side [rad/s], (n,).
+            joint_position: Link-side angles [rad], (n,), for arms with encoders there.
+            strain: Strain at the gauges, (n,), for arms that have them.
+
+        Returns:
+            Motor torques, joint side, friction not removed [Nm], (n,).
+        """
+        theta, omega = [0.0] * self._motors, [0.0] * self._motors
+        for k, joint in enumerate(self._joints):
+            theta[joint.motor] = position[k] * joint.shaft_per_joint
+            omega[joint.motor] = velocity[k] * joint.shaft_per_joint
+            if joint.encoder_counts and joint_position is not None:
+                counts = floor(joint_position[k] / tau * joint.encoder_counts)
+                self._set_input(joint.motor, counts % 65536)
+            elif joint.strain_per_count and strain is not None:
+                counts = 32768 + round(strain[k] / joint.strain_per_count)
+                self._set_input(joint.motor, min(max(counts, 0), 65535))
+        torque = self.rack.step(dt, theta, omega)
+        return [torque[j.motor] * j.shaft_per_joint * j.efficiency for j in self._joints]
+
+    def _set_input(self, motor: int, counts: int) -> None:
+        self.rack.boards[motor // 2].adc[motor % 2] = counts
+
+
+def _physics(joint: JointConfig, noise: bool) -> MotorPhysics:
+    sensor = joint.current_sensor
+    return MotorPhysics(
+        torque_constant=joint.motor_torque_constant, resistance=joint.resistance,
+        max_current=joint.current_limit,
+        continuous_current=joint.current_limit,   # assumed: the limit is also the thermal one
+        counts_per_turn=joint.motor_encoder.counts,
+        current_noise=sensor.noise if noise else 0.0,
+        current_sensor='unsigned14' if sensor.unsigned else 'signed',
+        current_full_scale=2.0 * joint.current_limit,
+        alignment_current=0.2 * joint.current_limit)
+
+
+def _shaft_range(joint: JointConfig, low: float, high: float) -> tuple[float, float]:
+    one = low * joint.direction * joint.gear_ratio
+    two = high * joint.direction * joint.gear_ratio
+    return min(one, two), max(one, two)
+
+
+def _joint(joint: JointConfig, k: int) -> _Joint:
+    slot = joint.slot
+    return _Joint(
+        motor=2 * slot.board + slot.motor - 1 if slot else k,
+        shaft_per_joint=joint.direction * joint.gear_ratio,
+        efficiency=joint.efficiency,
+        encoder_counts=joint.joint_encoder.counts if joint.joint_encoder else 0,
+        strain_per_count=joint.strain.adc_scale if joint.strain else 0.0)

@@ -1,0 +1,68 @@
+"""Faults of the arm's driver: a name, the cause, and what to do about it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class FaultKind(Enum):
+    """Every reason for which the driver leaves `ENABLED`; the value is cause | remedy."""
+
+    BOARD_LOST = 'a board does not answer | check its power and cable, then clear the fault'
+    BOARD_CORRUPT = ('a board answers garbage | check shielding, ground and clock of the bus, '
+                     'then clear the fault')
+    BOARD_STALE = 'a board repeats an old state | power-cycle the board, then clear the fault'
+    BOARD_RESET = ('a board has restarted in motion and forgot its position | bring the arm to '
+                   'its home pose, then clear the fault and enable')
+    BOARD_REJECTS = ('a board rejects the commands | check the wiring towards the board, then '
+                     'clear the fault')
+    BOARD_SWAPPED = ('a motor does not turn as its encoder says | check the order of the boards '
+                     'and the directions in the arm file')
+    WATCHDOG = ('a board stopped because commands came too late | power-cycle the board (or '
+                'enable again on CAN); run the host with real-time priority')
+    ENCODER = 'a board reports an encoder error | check encoder and alignment, power-cycle'
+    ROLLOVER = 'a motor has turned beyond the range of its counter | power-cycle at the home pose'
+    DRIVER_CHIP = 'a board reports a driver fault | let the motor cool down, then power-cycle'
+    BUS_OFF = 'the CAN controller has left the bus | check termination and bit rate, then clear'
+    ALIGNMENT = 'a motor did not become ready | check that it turns freely, power-cycle, enable'
+    INDEX_NOT_FOUND = 'an encoder index was not found | check the encoder, then enable again'
+    COMMAND_TIMEOUT = 'no command arrived in time | check that a controller runs, then clear'
+    COMMAND_STALE = 'commands answer states that are too old | check the load of the machine'
+    COMMAND_NOT_FINITE = 'a command holds NaN or infinity | restart the controller, then clear'
+    COMMAND_STEP = ('a position command is too far from the arm | start trajectories where the '
+                    'arm is, then clear')
+    COMMAND_UNSUPPORTED = 'a command asks for what the boards cannot do | use other gains'
+    POSITION_LIMIT = 'a joint is beyond its limit | move it back by hand, then clear'
+    OVERSPEED = 'a joint is faster than its limit | lower speed or gains, then clear'
+    JUMP = ('a position reading jumped | the encoder has lost counts or the board was reset: '
+            'bring the arm to its home pose, then clear and enable')
+    COLLISION_UNANSWERED = ('a collision was reported and no controller answered it in time | '
+                            'check the controller, then clear')
+    EMERGENCY_STOP = 'emergency stop | clear the fault when it is safe'
+    LOCKSTEP_TIMEOUT = ('in lock-step nobody answered a state | check that controller and '
+                        'observer run')
+
+    @property
+    def cause(self) -> str:
+        return self.value.split(' | ')[0]
+
+    @property
+    def remedy(self) -> str:
+        return self.value.split(' | ')[1]
+
+
+class Fault(NamedTuple):
+    """One fault that happened."""
+
+    kind: FaultKind
+    detail: str = ''     # which board, joint, value
+
+    @property
+    def name(self) -> str:
+        return self.kind.name.lower()
+
+    @property
+    def explanation(self) -> str:
+        detail = f' ({self.detail})' if self.detail else ''
+        return f'{self.kind.cause}{detail}: {self.kind.remedy}'

@@ -1,0 +1,153 @@
+"""Between joints and the motors of the boards: order, direction, gear, zero, auxiliary inputs.
+
+    q = offset + direction * motor_angle / gear_ratio
+    torque = direction * torque_per_ampere * current
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan, nan, tau
+from typing import NamedTuple
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmConfig
+from armsense_driver.protocol import BoardState, MotorCommand
+
+ADC_RANGE = 65536      # the auxiliary inputs have 16 bits
+ADC_MIDDLE = 32768     # a bridge amplifier reads this at zero strain
+
+
+class JointCommand(NamedTuple):
+    """Joint-side command of the whole arm, each (n,)."""
+
+    position: Sequence[float]   # [rad]
+    velocity: Sequence[float]   # [rad/s]
+    torque: Sequence[float]     # [Nm]
+    kp: Sequence[float]         # [Nm/rad]
+    kd: Sequence[float]         # [Nm s/rad]
+    ki: Sequence[float]         # [Nm/(rad s)]
+
+
+class Reading(NamedTuple):
+    """Joint-side state of the whole arm, each (n,)."""
+
+    position: list[float]          # [rad] motor side of a spring
+    velocity: list[float]          # [rad/s]
+    current: list[float]           # [A]
+    torque: list[float]            # [Nm]
+    joint_position: list[float]    # [rad] link side; empty without encoders there
+    strain: list[float]            # [1]; empty without gauges
+    power: float                   # [W] NaN where it is not measured
+
+
+class _Channel(NamedTuple):
+    """Constants of one joint."""
+
+    board: int
+    motor: int                # 0 or 1
+    per_joint: float          # motor angle per joint angle, signed
+    offset: float             # [rad]
+    torque_per_ampere: float  # [Nm/A] signed
+    current_limit: float      # [A]
+
+
+class JointMap:
+    """Translates readings and commands of one arm."""
+
+    def __init__(self, config: ArmConfig) -> None:
+        self.n = config.n
+        self.joint_names = config.joint_names
+        self._channels = [_channel(config, k) for k in range(config.n)]
+        self.boards = 1 + max(channel.board for channel in self._channels)
+        slots = [(c.board, c.motor) for c in self._channels]
+        if len(set(slots)) != len(slots):
+            raise ArmsenseError(f'{config.arm}: two joints share one motor: '
+                                f'{[(b, m + 1) for b, m in slots]}')
+        joints = list(config.joints.values())
+        self._encoder_counts = [j.joint_encoder.counts if j.joint_encoder else 0 for j in joints]
+        self._has_joint_encoders = any(self._encoder_counts)
+        self._strain_scale = [j.strain.adc_scale if j.strain else 0.0 for j in joints]
+        self._has_strain = any(self._strain_scale)
+        self._turns: list[tuple[int, int] | None] = [None] * self.n
+        self._home = config.home or (0.0,) * self.n
+        self._idle = MotorCommand()
+
+    def rezero(self) -> None:
+        """Forget the turns of the link-side encoders (the arm was moved while off)."""
+        self._turns = [None] * self.n
+
+    def reading(self, states: Sequence[BoardState]) -> Reading:
+        """Joint-side values of the newest state of every board."""
+        position, velocity, current, torque, adc = [], [], [], [], []
+        power = 0.0
+        for c in self._channels:
+            motor = states[c.board].motors[c.motor]
+            position.append(c.offset + motor.position / c.per_joint)
+            velocity.append(motor.velocity / c.per_joint)
+            current.append(motor.current)
+            torque.append(motor.current * c.torque_per_ampere)
+            adc.append(motor.adc)
+            power += motor.power
+        return Reading(position, velocity, current, torque,
+                       self._link_angles(adc) if self._has_joint_encoders else [],
+                       self._strains(adc) if self._has_strain else [],
+                       nan if isnan(power) else power)
+
+    def motor_commands(self, command: JointCommand) -> list[list[MotorCommand]]:
+        """Command of every motor, [board][motor]."""
+        boards = [[self._idle, self._idle] for _ in range(self.boards)]
+        for k, c in enumerate(self._channels):
+            gain = 1.0 / (c.per_joint * c.torque_per_ampere)   # [A/rad motor] per [Nm/rad joint]
+            boards[c.board][c.motor] = MotorCommand(
+                (command.position[k] - c.offset) * c.per_joint,
+                command.velocity[k] * c.per_joint,
+                command.torque[k] / c.torque_per_ampere,
+                command.kp[k] * gain, command.kd[k] * gain,
+                c.current_limit, command.ki[k] * gain)
+        return boards
+
+    def joint_of(self, board: int, motor: int) -> str:
+        """Name of the joint on a motor; the motor's number where it drives none."""
+        for name, c in zip(self.joint_names, self._channels, strict=True):
+            if (c.board, c.motor) == (board, motor):
+                return name
+        return f'board {board} motor {motor + 1}'
+
+    def drives(self, board: int, motor: int) -> bool:
+        """Whether a joint hangs on this motor."""
+        return any((c.board, c.motor) == (board, motor) for c in self._channels)
+
+    def _link_angles(self, adc: Sequence[int]) -> list[float]:
+        angles = []
+        for k, counts in enumerate(self._encoder_counts):
+            value = adc[k]
+            before = self._turns[k]
+            if before is None:
+                # The counter may start anywhere within its range; take the turn nearest to home.
+                home_counts = self._home[k] / tau * counts if counts else 0.0
+                unwrapped = value + ADC_RANGE * round((home_counts - value) / ADC_RANGE)
+            else:
+                step = (value - before[0] + ADC_RANGE // 2) % ADC_RANGE - ADC_RANGE // 2
+                unwrapped = before[1] + step
+            self._turns[k] = (value, unwrapped)
+            angles.append(unwrapped * tau / counts if counts else nan)
+        return angles
+
+    def _strains(self, adc: Sequence[int]) -> list[float]:
+        return [(value - ADC_MIDDLE) * scale if scale else nan
+                for value, scale in zip(adc, self._strain_scale, strict=True)]
+
+
+def _channel(config: ArmConfig, k: int) -> _Channel:
+    name = config.joint_names[k]
+    joint = config.joints[name]
+    if joint.slot is None:
+        raise ArmsenseError(f'{config.arm}: {name} has no slot {{board, motor}} in the arm file')
+    home = config.home[k] if config.home else 0.0
+    return _Channel(
+        board=joint.slot.board, motor=joint.slot.motor - 1,
+        per_joint=joint.direction * joint.gear_ratio,
+        offset=home if joint.offset is None else joint.offset,
+        torque_per_ampere=joint.direction * joint.torque_per_ampere,
+        current_limit=joint.current_limit)

@@ -1,0 +1,460 @@
+"""The driver against emulated boards in the same process: every failure a user meets.
+
+The plant behind the boards is four independent inertias with viscous friction, integrated here:
+enough to show that motion stops, and nothing of the code under test.
+"""
+
+from dataclasses import replace
+import math
+
+import numpy as np
+import pytest
+
+from armsense_core.model import ArmConfig, ArmModel
+from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense_driver.can_link import CanLink
+from armsense_driver.emulator import Fault
+from armsense_driver.emulator.arm_rack import ArmRack
+from armsense_driver.joint_map import JointCommand
+from armsense_driver.motor_board_node import guard_limits
+from armsense_driver.protocol import by_name
+from armsense_driver.transport.link import SpiLink
+from armsense_driver.transport.loopback import LoopbackTransport
+
+DT = 0.001
+INERTIA = np.array([0.2, 0.2, 0.05, 0.05])     # [kg m^2]
+FRICTION = np.array([0.3, 0.3, 0.1, 0.1])      # [Nm s/rad]
+
+
+class Arm:
+    """Boards, plant and driver of laas4, stepped together."""
+
+    def __init__(self, faults=(), config=None, protocol=None, **settings):
+        self.model = ArmModel.load('laas4')
+        self.config = config or self.model.config
+        if protocol:
+            self.config = replace(self.config, boards=replace(self.config.boards,
+                                                              protocol=protocol))
+        limits = guard_limits(self.model)
+        if protocol == 'laas_inhouse':
+            limits = replace(limits, integrates=True)
+        self.rack = ArmRack(self.config, seed=3, alignment=0.05, faults=faults,
+                            limits=self.model.position_limits)
+        links = [SpiLink(by_name(self.config.boards.protocol), LoopbackTransport(
+            self.rack.rack.port(b))) for b in range(2)]
+        self.driver = ArmDriver(self.config, limits, links, DriverSettings(
+            period=DT, board_timeout_ms=20, **settings))
+        self.q = np.array(self.config.home)
+        self.dq = np.zeros(4)
+        self.controller = self.hold
+        self.time = 0.0
+        self.silent = False              # no controller
+        self.stalled = False             # the host does nothing at all
+
+    def hold(self, reading):
+        n = [0.0] * 4
+        return JointCommand(list(self.config.home), n, n, [20.0] * 4, [2.0] * 4, n)
+
+    def swing(self, reading):
+        """A slow common swing: about 1 rad/s."""
+        n = [0.0] * 4
+        phase = 2.0 * self.time
+        reference = [h + 0.4 * math.sin(phase) for h in self.config.home]
+        speed = [0.8 * math.cos(phase)] * 4
+        return JointCommand(reference, speed, n, [60.0] * 4, [4.0] * 4, n)
+
+    def step(self):
+        torque = np.array(self.rack.step(DT, self.q, self.dq))
+        if not self.stalled:
+            reading = self.driver.cycle()
+            if reading is not None and not self.silent:
+                self.driver.give(self.controller(reading), self.driver.seq)
+        self.dq += DT * (torque - FRICTION * self.dq) / INERTIA
+        self.q += DT * self.dq
+        self.time += DT
+
+    def run(self, seconds):
+        for _ in range(round(seconds / DT)):
+            self.step()
+
+    def start(self):
+        self.run(0.02)
+        assert self.driver.mode == Mode.DISABLED
+        assert self.driver.enable().success
+        self.run(0.15)
+        assert self.driver.mode == Mode.ENABLED, self.driver.fault
+        return self
+
+
+def in_motion(faults, **options):
+    """An arm that swings; the faults begin at 0.6 s."""
+    arm = Arm([replace(f, start=0.6) for f in faults], **options).start()
+    arm.controller = arm.swing
+    arm.run(0.4)
+    assert np.abs(arm.dq).min() > 0.2
+    return arm
+
+
+def test_start_up_follows_commands_and_reads_true_positions():
+    arm = Arm().start()
+    arm.controller = arm.swing
+    arm.run(1.0)
+    resolution = 2 * math.pi / 4096 / 27
+    assert np.abs(np.array(arm.driver.reading.position) - arm.q).max() < 2e-3 + resolution
+    assert np.abs(arm.q - arm.config.home).max() > 0.1
+    assert arm.rack.rack.unsafe_frames == 0
+
+
+def test_the_torque_on_the_arm_is_the_torque_that_was_asked_for():
+    arm = Arm().start()
+    wanted = [0.5, -1.0, 0.25, -0.5]
+    n = [0.0] * 4
+    arm.controller = lambda reading: JointCommand(n, n, wanted, n, n, n)
+    arm.run(0.02)
+    # Mean torque of the plant over one more step, against the request.
+    torque = arm.rack.step(DT, arm.q, arm.dq)
+    assert np.allclose(torque, wanted, atol=0.01)
+    # And what is reported is that torque again, up to current noise (0.02 A).
+    arm.run(0.005)
+    per_ampere = np.array([j.torque_per_ampere for j in arm.config.joints.values()])
+    assert np.all(np.abs(np.array(arm.driver.reading.torque) - wanted) < 5 * 0.02 * per_ampere)
+
+
+def test_commands_are_ignored_until_enabled():
+    arm = Arm()
+    arm.controller = arm.swing
+    arm.run(0.5)
+    assert arm.driver.mode == Mode.DISABLED
+    assert np.abs(arm.q - arm.config.home).max() < 1e-9
+
+
+def test_without_a_controller_the_enabled_arm_only_damps():
+    arm = Arm()
+    arm.silent = True
+    arm.start()
+    arm.dq = np.array([1.0, -1.0, 1.0, -1.0])
+    arm.run(0.5)
+    assert arm.driver.mode == Mode.ENABLED
+    assert np.abs(arm.dq).max() < 0.05
+
+
+SINGLE = ['command_bit_flip', 'reply_bit_flip', 'crc_word_swap', 'reply_zeros', 'reply_ones',
+          'command_short', 'reply_short', 'command_shifted', 'reply_shifted', 'drop',
+          'stale_reply']
+
+
+@pytest.mark.parametrize('name', SINGLE)
+def test_one_bad_frame_is_counted_and_survived(name):
+    # A reply can be stale only from the second one on.
+    arm = in_motion([Fault(name, parameters={'count': 2 if name == 'stale_reply' else 1})])
+    arm.run(0.4)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    summary = arm.driver.links[0].counters.summary()
+    bad = (summary.crc_errors + summary.drops + summary.malformed + summary.stale_replies
+           + summary.rejected_commands)
+    assert bad >= 1
+    assert arm.rack.rack.unsafe_frames == 0
+
+
+LASTING = {
+    'command_bit_flip': 'board_rejects', 'reply_bit_flip': 'board_corrupt',
+    'crc_word_swap': 'board_corrupt', 'reply_zeros': 'board_corrupt',
+    'reply_ones': 'board_corrupt', 'command_short': 'board_rejects',
+    'reply_short': 'board_corrupt', 'command_shifted': 'board_rejects',
+    'reply_shifted': 'board_corrupt', 'drop_burst': 'board_lost', 'board_lost': 'board_lost',
+    'stale_reply': 'board_stale', 'stale_timestamp': 'board_stale', 'stale_index': 'board_rejects',
+    'watchdog_trip': 'watchdog', 'board_reset': 'board_reset', 'encoder_fault': 'encoder',
+    'driver_fault': 'driver_chip', 'rollover': 'jump',
+}
+
+
+@pytest.mark.parametrize(('name', 'expected'), LASTING.items())
+@pytest.mark.parametrize('board', [0, 1])
+def test_a_lasting_failure_is_named_and_stops_the_arm(name, expected, board):
+    arm = in_motion([Fault(name, board=board)])
+    arm.run(0.2)
+    assert arm.driver.mode == Mode.DAMPING
+    assert arm.driver.fault.name == expected
+    assert f'board {board}' in arm.driver.fault.explanation
+    # The other board's joints are braked by the driver, this one's by friction at the latest.
+    healthy = slice(2, 4) if board == 0 else slice(0, 2)
+    arm.run(0.4)
+    assert np.abs(arm.dq[healthy]).max() < 0.1
+    arm.run(1.0)
+    assert np.abs(arm.dq).max() < 0.25
+    # Latched: the controller still sends commands, and nothing is commanded.
+    assert arm.driver.mode == Mode.DAMPING
+    assert arm.rack.rack.unsafe_frames == 0
+    assert not arm.driver.enable().success
+
+
+@pytest.mark.parametrize('name', ['timestamp_near_wrap', 'clock_overflow'])
+def test_wrapping_clocks_are_no_fault(name):
+    arm = in_motion([Fault(name)])
+    arm.run(0.5)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+
+
+def test_wrapping_command_index_is_no_fault():
+    arm = Arm()
+    for link in arm.driver.links:
+        link._index = 65400
+    arm.start()
+    arm.run(0.5)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+
+
+def test_a_reset_board_is_not_started_again():
+    arm = in_motion([Fault('board_reset', board=1)])
+    arm.run(0.5)
+    assert not arm.rack.rack.boards[1].system_enabled
+    assert 'home pose' in arm.driver.fault.explanation
+
+
+def test_alignment_failure_ends_the_start():
+    arm = Arm([Fault('alignment_failure', board=1, parameters={'motor': 1})], start_timeout=0.5)
+    arm.run(0.02)
+    arm.driver.enable()
+    arm.run(0.6)
+    assert arm.driver.mode == Mode.DAMPING
+    assert arm.driver.fault.name in ('encoder', 'alignment')
+
+
+def test_large_loss_of_counts_is_a_jump_and_a_small_one_is_tolerated():
+    arm = in_motion([Fault('lost_counts', parameters={'counts': 8})])
+    arm.run(0.3)
+    assert arm.driver.mode == Mode.ENABLED
+    arm = in_motion([Fault('lost_counts', parameters={'counts': 2048})])
+    arm.run(0.3)
+    assert arm.driver.fault.name == 'jump'
+
+
+def test_swapped_boards_are_recognised_by_their_motors():
+    config = ArmConfig.load('laas4')
+    joints = dict(config.joints)
+    for name, ohm in zip(joints, (0.05, 0.1, 0.2, 0.4), strict=True):
+        joints[name] = replace(joints[name], resistance=ohm)
+    arm = Arm([Fault('swapped_boards')], config=replace(config, joints=joints))
+    arm.run(0.1)
+    assert not arm.driver.enable().success
+    assert arm.driver.mode == Mode.DISCONNECTED
+    assert arm.driver.fault.name == 'board_swapped'
+
+
+@pytest.mark.parametrize(('stall', 'survives'), [(0.005, True), (0.018, True), (0.06, False)])
+def test_host_stalls(stall, survives):
+    """The boards' watchdog is at 20 ms here."""
+    arm = in_motion([])
+    arm.stalled = True
+    arm.run(stall)
+    arm.stalled = False
+    arm.run(0.1)
+    if survives:
+        assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    else:
+        assert arm.driver.mode == Mode.DAMPING
+        assert arm.driver.fault.name == 'watchdog'
+        assert arm.rack.rack.unsafe_frames == 0
+
+
+def test_a_dead_host_leaves_a_stopped_arm():
+    arm = in_motion([])
+    arm.stalled = True
+    arm.run(0.021)
+    assert all(not board.system_enabled for board in arm.rack.rack.boards)
+    arm.run(2.0)
+    assert np.abs(arm.dq).max() < 0.1
+
+
+BAD = {
+    'command_not_finite': dict(torque=[0.0, math.nan, 0.0, 0.0]),
+    'command_step': dict(position=[2.5, 0.6, 0.0, -0.6]),
+    'command_unsupported': dict(ki=[1.0] * 4),
+}
+
+
+@pytest.mark.parametrize(('expected', 'change'), BAD.items())
+def test_bad_commands_lead_to_damping(expected, change):
+    arm = Arm().start()
+    arm.controller = lambda reading: arm.hold(reading)._replace(**change)
+    arm.run(0.01)
+    assert arm.driver.fault.name == expected
+    assert 'joint' in arm.driver.fault.explanation
+    assert arm.rack.rack.unsafe_frames == 0
+
+
+def test_silence_of_the_controller_leads_to_damping():
+    arm = in_motion([])
+    arm.silent = True
+    arm.run(0.019)
+    assert arm.driver.mode == Mode.ENABLED
+    arm.run(0.01)
+    assert arm.driver.fault.name == 'command_timeout'
+
+
+def test_commands_that_answer_old_states_lead_to_damping():
+    arm = in_motion([])
+    give = arm.driver.give
+    arm.driver.give = lambda command, seq: give(command, max(1, seq - 30))
+    arm.run(0.05)
+    assert arm.driver.fault.name in ('command_stale', 'command_timeout')
+
+
+def test_torque_is_limited_and_nothing_pushes_beyond_a_joint_limit():
+    arm = Arm().start()
+    n = [0.0] * 4
+    arm.controller = lambda reading: JointCommand(n, n, [100.0] * 4, n, n, n)
+    arm.run(0.3)
+    assert arm.rack.rack.unsafe_frames == 0
+    assert arm.driver.mode == Mode.DAMPING          # overspeed or limit, but no harm
+    arm.run(2.0)
+    assert np.abs(arm.dq).max() < 0.1
+
+
+def test_an_unanswered_collision_leads_to_damping_and_an_answered_one_does_not():
+    arm = in_motion([])
+    give = arm.driver.give
+    arm.driver.report_collision(arm.driver.seq)
+    seen = arm.driver.seq
+    arm.driver.give = lambda command, seq: give(command, seq, collision_seq=seen)
+    arm.run(0.05)
+    assert arm.driver.mode == Mode.ENABLED
+    arm.driver.give = give
+    arm.driver.report_collision(arm.driver.seq)
+    arm.run(0.009)
+    assert arm.driver.mode == Mode.ENABLED
+    arm.run(0.005)
+    assert arm.driver.fault.name == 'collision_unanswered'
+
+
+def test_emergency_stop_is_latched_and_cleared_in_two_steps():
+    arm = in_motion([])
+    arm.driver.emergency_stop()
+    arm.run(0.5)
+    assert np.abs(arm.dq).max() < 0.05
+    assert not arm.driver.enable().success
+    assert arm.driver.clear_fault().success
+    assert arm.driver.mode == Mode.DISABLED         # never enabled by itself
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.DISABLED
+    arm.controller = lambda reading: arm.hold(reading)._replace(position=list(reading.position))
+    assert arm.driver.enable().success
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.ENABLED
+
+
+def test_a_latched_board_error_needs_a_power_cycle():
+    arm = in_motion([Fault('driver_fault')])
+    arm.run(0.1)
+    answer = arm.driver.clear_fault()
+    assert not answer.success
+    assert 'power-cycle' in answer.message
+    arm.rack.rack.power_cycle(0)
+    arm.run(0.02)
+    assert arm.driver.clear_fault().success
+
+
+def test_start_with_another_pose_reads_the_offset_of_the_arm_file():
+    config = ArmConfig.load('laas4')
+    joints = {name: replace(j, offset=0.25) for name, j in config.joints.items()}
+    arm = Arm(config=replace(config, joints=joints))
+    arm.q = np.full(4, 0.25)
+    arm.silent = True
+    arm.start()
+    assert np.allclose(arm.driver.reading.position, 0.25, atol=1e-3)
+
+
+@pytest.mark.parametrize('protocol', ['udriver_spi', 'uomodri', 'laas_inhouse'])
+def test_every_spi_protocol_holds_the_arm(protocol):
+    arm = Arm(protocol=protocol).start()
+    arm.controller = arm.swing
+    arm.run(0.5)
+    assert arm.driver.mode == Mode.ENABLED
+    assert math.isnan(arm.driver.reading.power) == (protocol != 'laas_inhouse')
+
+
+def test_random_faults_for_minutes_never_make_an_unsafe_frame():
+    """Seeded: faults of all kinds in random order; the user clears and enables again."""
+    from armsense_driver.emulator import FAULTS
+    rng = np.random.default_rng(11)
+    kinds = [k for k, v in FAULTS.items() if 'spi' in v.buses and k != 'swapped_boards']
+    faults = [Fault(str(rng.choice(kinds)), board=int(rng.integers(2)), start=float(t),
+                    duration=float(rng.uniform(0.01, 0.3)))
+              for t in np.arange(0.5, 60.0, 0.7)]
+    arm = Arm(faults)
+    arm.controller = lambda reading: arm.hold(reading)._replace(
+        position=[p + 0.01 for p in reading.position])
+    seen = set()
+    for _ in range(600):
+        arm.run(0.1)
+        if arm.driver.mode == Mode.DAMPING:
+            seen.add(arm.driver.fault.name)
+            if not arm.driver.clear_fault().success:
+                for board in (0, 1):
+                    arm.rack.rack.power_cycle(board)
+        elif arm.driver.mode == Mode.DISABLED:
+            arm.driver.enable()
+    assert len(seen) >= 6
+    assert arm.rack.rack.unsafe_frames == 0, [b.unsafe.last for b in arm.rack.rack.boards]
+
+
+class LoopbackBus:
+    """A python-can bus straight into an emulated CAN board."""
+
+    def __init__(self, rack, number):
+        import can
+        self._rack, self._number, self._can = rack, number, can
+        self._queue = []
+
+    @property
+    def state(self):
+        off = self._rack.routed(self._number).bus_off
+        return self._can.BusState.ERROR if off else self._can.BusState.ACTIVE
+
+    def send(self, message, timeout=None):
+        from armsense_driver.emulator import CanFrame
+        if self.state is not self._can.BusState.ACTIVE:
+            raise self._can.CanOperationError('bus off')
+        self._rack.routed(self._number).receive(
+            CanFrame(message.arbitration_id, bytes(message.data)))
+
+    def recv(self, timeout=None):
+        self._queue += self._rack.routed(self._number).drain()
+        if not self._queue:
+            return None
+        frame = self._queue.pop(0)
+        return self._can.Message(arbitration_id=frame.arbitration_id, data=frame.data,
+                                 is_extended_id=False, is_error_frame=frame.is_error)
+
+
+def can_arm(faults=()):
+    arm = Arm()
+    arm.rack = ArmRack(arm.config, 'can', seed=3, alignment=0.05, faults=faults)
+    links = [CanLink(LoopbackBus(arm.rack.rack, b), DT, timeout=0.0) for b in range(2)]
+    arm.driver = ArmDriver(arm.config, guard_limits(arm.model), links,
+                           DriverSettings(period=DT, board_timeout_ms=20))
+    return arm
+
+
+def test_on_can_the_host_closes_the_loops():
+    arm = can_arm()
+    arm.run(0.1)
+    assert arm.driver.enable().success
+    arm.run(0.3)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    arm.controller = arm.swing
+    arm.run(1.0)
+    reference = arm.swing(None).position
+    assert np.abs(arm.q - reference).max() < 0.05
+    assert np.abs(arm.q - arm.config.home).max() > 0.1
+
+
+def test_can_bus_off_is_named():
+    arm = can_arm([Fault('can_bus_off', start=0.6)])
+    arm.run(0.1)
+    arm.driver.enable()
+    arm.run(0.4)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    arm.run(0.4)
+    assert arm.driver.mode == Mode.DAMPING
+    assert arm.driver.fault.name in ('bus_off', 'board_lost')
