@@ -14,5 +14,7 @@ setup(
     ],
     package_data={NAME: ['py.typed']},
     zip_safe=False,
-    entry_points={'console_scripts': []},
+    entry_points={'console_scripts': [
+        'collision_observer = armsense_collision.collision_observer_node:main',
+    ]},
 )

@@ -14,5 +14,7 @@ setup(
     ],
     package_data={NAME: ['py.typed']},
     zip_safe=False,
-    entry_points={'console_scripts': []},
+    entry_points={'console_scripts': [
+        'motor_board = armsense_driver.motor_board_node:main',
+    ]},
 )

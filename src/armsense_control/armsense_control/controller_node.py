@@ -1,0 +1,208 @@
+"""The node behind both controllers: states in, commands out, goals in between.
+
+One `motor_states` message makes one step of `MotionController` and one `motor_commands` message
+with the same seq. Collisions are drained before each step, so a reaction begins in the cycle that
+hears of it. Goals, services and parameters live on the executor's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_srvs.srv import Trigger
+
+from armsense_control.collision_inbox import CollisionInbox
+from armsense_control.trajectory_action import TrajectoryAction
+from armsense_core.control.config import ControllerConfig
+from armsense_core.control.goal import GoalRefused
+from armsense_core.control.motion_controller import MotionController
+from armsense_core.control.types import Command
+from armsense_core.errors import ArmsenseError, UnknownName
+from armsense_core.model import ArmModel
+from armsense_core.reaction.machine import Phase
+from armsense_core.reaction.options import STRATEGIES
+from armsense_core.state_estimator import StateEstimator
+from armsense_driver.loop import latched_qos, ReactiveLoop, StreamPublisher, StreamSubscription
+from armsense_driver.parameters import declare, Parameter
+from armsense_msgs.msg import MotorCommands, MotorStates, ReactionState
+from armsense_msgs.srv import SetPayload, SetString
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('controllers', '', 'yaml file of gains; empty: config/controllers.yaml'),
+    Parameter('law', '', 'law at the start; empty: that of the gains file'),
+    Parameter('reaction', '', 'reaction to collisions; empty: that of the gains file'),
+    Parameter('autostart', True, 'configure and activate at once'),
+    Parameter('lockstep', False, 'virtual time: answer every state with the residual before it'),
+    Parameter('await_residual', False, 'lock-step: a collision observer runs'),
+)
+
+
+class ControllerNode(LifecycleNode):
+    """Lifecycle shell around `MotionController`."""
+
+    def __init__(self, name: str, laws: Sequence[str]) -> None:
+        """Make the node.
+
+        Args:
+            name: Of the node.
+            laws: Laws that this node offers.
+        """
+        super().__init__(name)
+        self.loop: ReactiveLoop | None = None
+        self._offered = tuple(laws)
+        self._settings = declare(self, PARAMETERS)
+        if self._settings.autostart:
+            self.trigger_configure()
+            self.trigger_activate()
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        settings = self._settings
+        model = ArmModel.load(settings.arm, settings.model or None)
+        assert model.config is not None
+        config = ControllerConfig.load(model.name, settings.controllers or None)
+        law = settings.law or self._default_law(config)
+        self._check_law(law)
+        self.controller = MotionController(model, config, law)
+        if settings.reaction:
+            self.controller.reaction.choose(settings.reaction)
+        self._estimator = StateEstimator(model.config)
+        self._n = model.n
+        self._last_seq = 0
+        self._last_stamp = 0
+        self._collision_seq = 0
+        self._published_phase: tuple[Phase, str, str] | None = None
+        self._make_topics(model)
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.loop = ReactiveLoop(self._states, self._step)
+        self.get_logger().info(f'{self.controller.law_name}, reaction '
+                               f'{self.controller.reaction.strategy}')
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        loop, self.loop = self.loop, None
+        if loop is not None:
+            loop.stop()
+            loop.join(2.0)
+        return super().on_deactivate(state)
+
+    def _make_topics(self, model: ArmModel) -> None:
+        self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
+                                          optional=('joint_position', 'strain'))
+        self._commands = StreamPublisher(self, MotorCommands, 'motor_commands', model.n)
+        self._inbox = CollisionInbox(self, model.n, self._settings.lockstep
+                                     and self._settings.await_residual)
+        self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
+                                                     latched_qos())
+        self.action = TrajectoryAction(self, self.controller, model.joint_names)
+        services = (('home', self.controller.home), ('hold', self.controller.hold),
+                    ('resume', self.controller.resume),
+                    ('clear_fault', self.controller.clear_fault))
+        for name, request in services:
+            self.create_service(Trigger, f'~/{name}', _trigger(request))
+        self.create_service(SetString, '~/switch', self._switch)
+        self.create_service(SetString, '~/set_reaction', self._set_reaction)
+        self.create_service(SetPayload, '~/set_payload', self._set_payload)
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    def _step(self, message: Any) -> None:
+        if message.seq == self._last_seq:      # lock-step asks again: the answer was lost
+            self._commands.publish()
+            return
+        dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.001
+        first = not self._last_seq
+        self._last_seq, self._last_stamp = message.seq, message.stamp_ns
+        state = self._estimator.step(message.position, message.torque, message.joint_position,
+                                     message.strain, dt)
+        residual, collision = self._inbox.take(message.seq - 1, wait=not first)
+        if collision is not None:
+            self._collision_seq = collision.seq
+        if message.enabled:
+            command = self.controller.step(state.arm, residual, collision, dt)
+        else:
+            self.controller.rest()
+            command = self._limp(state.arm.theta)
+        self._publish(command, message)
+        self._publish_phase()
+
+    def _limp(self, theta: np.ndarray) -> Command:
+        zero = np.zeros(self._n)
+        return Command(theta, zero, zero, zero, zero, zero)
+
+    def _publish(self, command: Command, message: Any) -> None:
+        out = self._commands.message
+        out.seq, out.stamp_ns = message.seq, message.stamp_ns
+        out.collision_seq = self._collision_seq
+        out.position, out.velocity = command.position, command.velocity
+        out.torque = command.torque
+        out.kp, out.kd, out.ki = command.kp, command.kd, command.ki
+        self._commands.publish()
+
+    def _publish_phase(self) -> None:
+        controller = self.controller
+        now = (controller.phase, controller.law_name, controller.reaction.strategy)
+        if now == self._published_phase:
+            return
+        self._published_phase = now
+        message = ReactionState(controller=now[1], strategy=now[2], state=now[0].value,
+                                explanation=controller.explanation)
+        message.stamp.sec, message.stamp.nanosec = divmod(self._last_stamp, 10**9)
+        self._reaction_state.publish(message)
+        if controller.phase is not Phase.TRACKING:
+            self.get_logger().info(f'{controller.phase.value}: {controller.explanation}')
+
+    # -- services ----------------------------------------------------------------------------
+
+    def _default_law(self, config: ControllerConfig) -> str:
+        if config.law in self._offered:
+            return config.law
+        known = [law for law in self._offered if law in config.laws]
+        if not known:
+            raise UnknownName('law of this node in the gains file', config.law, self._offered)
+        return known[0]
+
+    def _check_law(self, law: str) -> None:
+        if law not in self._offered:
+            raise UnknownName(f'law of {self.get_name()}', law, self._offered)
+
+    def _switch(self, request: SetString.Request, response: SetString.Response) -> Any:
+        def switch() -> None:
+            self._check_law(request.data)
+            self.controller.switch(request.data)
+        return _answer(response, switch, f'{request.data} takes over')
+
+    def _set_reaction(self, request: SetString.Request, response: SetString.Response) -> Any:
+        def choose() -> None:
+            if request.data not in STRATEGIES:
+                raise UnknownName('reaction', request.data, STRATEGIES)
+            self.controller.reaction.choose(request.data)
+        return _answer(response, choose, request.data)
+
+    def _set_payload(self, request: SetPayload.Request, response: SetPayload.Response) -> Any:
+        xx, xy, yy, xz, yz, zz = request.inertia
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        c = request.center
+        return _answer(response, lambda: self.controller.set_payload(
+            request.mass, (c.x, c.y, c.z), tensor), f'{request.mass:g} kg')
+
+
+def _trigger(request: Any) -> Any:
+    def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return _answer(response, request, 'accepted')
+    return serve
+
+
+def _answer(response: Any, act: Any, message: str) -> Any:
+    try:
+        act()
+        response.success, response.message = True, message
+    except (ArmsenseError, GoalRefused) as error:
+        response.success, response.message = False, str(error)
+    return response

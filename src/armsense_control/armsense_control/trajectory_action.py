@@ -1,0 +1,162 @@
+"""`follow_joint_trajectory` and the `joint_trajectory` topic, as MoveIt and ros2_control know them.
+
+A goal that cannot be driven is accepted and aborted at once with error code and text: a rejected
+action goal could not say why. The reaction to collisions during one goal can be chosen with the
+trajectory's `header.frame_id`, such as `reaction=stop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from control_msgs.action import FollowJointTrajectory
+import numpy as np
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+from rclpy.task import Future
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from armsense_core.control.goal import GoalRefused, GoalStatus
+from armsense_core.control.motion_controller import MotionController
+from armsense_core.errors import ArmsenseError
+from armsense_core.reaction.options import STRATEGIES
+from armsense_core.trajectory import ErrorCode, Tolerances
+
+FEEDBACK_PERIOD = 0.05   # [s]
+REACTION = 'reaction='
+
+
+class TrajectoryAction:
+    """Action server on the executor's thread; the loop only sees the controller's queue."""
+
+    def __init__(self, node: Node, controller: MotionController,
+                 joint_names: Sequence[str]) -> None:
+        self._node = node
+        self._controller = controller
+        self._names = tuple(joint_names)
+        self._running: list[tuple[Any, GoalStatus, Future]] = []
+        self._server = ActionServer(
+            node, FollowJointTrajectory, 'follow_joint_trajectory', self._execute,
+            goal_callback=lambda request: GoalResponse.ACCEPT,
+            cancel_callback=self._cancel)
+        node.create_subscription(JointTrajectory, 'joint_trajectory', self._on_topic, 1)
+        node.create_timer(FEEDBACK_PERIOD, self._watch)
+
+    async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
+        request = handle.request
+        try:
+            status = self._start(request.trajectory, self._tolerances(request))
+        except GoalRefused as error:
+            handle.abort()
+            return _result(error.code, str(error))
+        except ArmsenseError as error:
+            handle.abort()
+            return _result(ErrorCode.INVALID_GOAL, str(error))
+        done = Future()
+        self._running.append((handle, status, done))
+        await done
+        if status.cancelled:
+            handle.canceled()
+        elif status.succeeded:
+            handle.succeed()
+        else:
+            handle.abort()
+        return _result(status.code, status.text)
+
+    def _start(self, trajectory: JointTrajectory, tolerances: Tolerances | None) -> GoalStatus:
+        order = self._order(trajectory.joint_names)
+        if not trajectory.points:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory has no points')
+        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
+                 for p in trajectory.points]
+        return self._controller.follow_waypoints(
+            times, _columns(trajectory, 'positions', order, True),
+            _columns(trajectory, 'velocities', order, False),
+            _columns(trajectory, 'accelerations', order, False),
+            tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id))
+
+    def _order(self, names: Sequence[str]) -> list[int]:
+        missing = [name for name in self._names if name not in names]
+        unknown = [name for name in names if name not in self._names]
+        if missing or unknown or len(names) != len(self._names):
+            raise GoalRefused(
+                ErrorCode.INVALID_JOINTS,
+                f'the trajectory names {", ".join(names) or "no joints"}; this arm needs all of '
+                f'{", ".join(self._names)}'
+                + (f'; missing: {", ".join(missing)}' if missing else '')
+                + (f'; unknown: {", ".join(unknown)}' if unknown else ''))
+        return [list(names).index(name) for name in self._names]
+
+    def _tolerances(self, request: FollowJointTrajectory.Goal) -> Tolerances | None:
+        """Tolerances of the goal over the defaults; 0 keeps, -1 removes a tolerance."""
+        default = self._controller.config.tolerances(len(self._names))
+        path, goal = np.array(default.path), np.array(default.goal)
+        for values, given in ((path, request.path_tolerance), (goal, request.goal_tolerance)):
+            for tolerance in given:
+                if tolerance.name not in self._names:
+                    raise GoalRefused(ErrorCode.INVALID_JOINTS,
+                                      f'tolerance for unknown joint {tolerance.name!r}; known: '
+                                      f'{", ".join(self._names)}')
+                if tolerance.position != 0.0:
+                    values[self._names.index(tolerance.name)] = max(tolerance.position, 0.0)
+        wanted = request.goal_time_tolerance
+        seconds = wanted.sec + 1e-9 * wanted.nanosec
+        return Tolerances(path=path, goal=goal, goal_time=seconds or default.goal_time)
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        self._controller.cancel()
+        return CancelResponse.ACCEPT
+
+    def _on_topic(self, trajectory: JointTrajectory) -> None:
+        try:
+            self._start(trajectory, None)
+        except ArmsenseError as error:
+            self._node.get_logger().error(f'joint_trajectory: {error}')
+
+    def _watch(self) -> None:
+        """Feedback of the running goals; wakes those that have ended."""
+        for entry in list(self._running):
+            handle, status, done = entry
+            if not status.active:
+                self._running.remove(entry)
+                done.set_result(None)
+            elif status.desired is not None and status.error is not None:
+                handle.publish_feedback(self._feedback(status))
+
+    def _feedback(self, status: GoalStatus) -> FollowJointTrajectory.Feedback:
+        desired, error = status.desired, status.error
+        assert desired is not None
+        assert error is not None
+        return FollowJointTrajectory.Feedback(
+            joint_names=list(self._names),
+            desired=JointTrajectoryPoint(positions=desired.q.tolist(),
+                                         velocities=desired.dq.tolist()),
+            actual=JointTrajectoryPoint(positions=(desired.q - error).tolist()),
+            error=JointTrajectoryPoint(positions=error.tolist()))
+
+
+def _columns(trajectory: JointTrajectory, field: str, order: list[int],
+             needed: bool) -> np.ndarray | None:
+    rows = [list(getattr(point, field)) for point in trajectory.points]
+    if not needed and not any(rows):
+        return None
+    for k, row in enumerate(rows):
+        if len(row) != len(order):
+            raise GoalRefused(ErrorCode.INVALID_GOAL,
+                              f'point {k} has {len(row)} {field}; it must have {len(order)}')
+    return np.array(rows)[:, order]
+
+
+def _reaction(frame_id: str) -> str | None:
+    if not frame_id.startswith(REACTION):
+        return None
+    name = frame_id.removeprefix(REACTION)
+    if name not in STRATEGIES:
+        raise GoalRefused(ErrorCode.INVALID_GOAL,
+                          f'unknown reaction {name!r}; known: {", ".join(STRATEGIES)}')
+    return name
+
+
+def _result(code: ErrorCode, text: str) -> FollowJointTrajectory.Result:
+    return FollowJointTrajectory.Result(error_code=int(code), error_string=text)

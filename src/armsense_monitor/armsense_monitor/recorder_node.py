@@ -1,0 +1,99 @@
+"""`recorder`: the topics of an arm into a bag, where rosbag2 is not installed or too slow to ask.
+
+Messages are kept as they came over the wire; nothing is decoded. The stamp in a message's header
+is its time in the bag, so that a lock-step run has its virtual time there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+import struct
+import sys
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+from armsense_driver.loop import _Loop as Loop
+from armsense_driver.loop import DirectSubscription, run_node, WaitSet
+from armsense_driver.parameters import declare, Parameter
+from armsense_monitor.bag_writer import BagWriter
+from armsense_msgs.msg import (
+    BaseResidual, Collision, ContactTruth, DriverMode, LoadCells, MotorCommands, MotorStates,
+    ReactionState, Residual)
+
+TOPICS: dict[str, Any] = {
+    'motor_states': MotorStates, 'motor_commands': MotorCommands, 'joint_states': JointState,
+    'residual': Residual, 'collision': Collision, 'ground_truth': ContactTruth,
+    'load_cells': LoadCells, 'base/residual': BaseResidual, 'diagnostics': DiagnosticArray,
+}
+LATCHED: dict[str, Any] = {
+    'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
+    'joint_space_controller/reaction_state': ReactionState,
+}
+PARAMETERS = (Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),)
+_STAMP = struct.Struct('<iI')
+
+
+class RawSubscription(DirectSubscription):
+    """Gives the bytes of the messages."""
+
+    _raw = True
+
+
+class RecorderNode(Node):
+    """Writes whatever arrives."""
+
+    def __init__(self) -> None:
+        super().__init__('recorder')
+        settings = declare(self, PARAMETERS)
+        folder = settings.bag or datetime.now().strftime('out/bags/%Y-%m-%d_%H-%M-%S')
+        self._bag = BagWriter(folder)
+        self._sources = []
+        for names, durability in ((TOPICS, DurabilityPolicy.VOLATILE),
+                                  (LATCHED, DurabilityPolicy.TRANSIENT_LOCAL)):
+            reliability = (ReliabilityPolicy.RELIABLE if names is LATCHED
+                           else ReliabilityPolicy.BEST_EFFORT)
+            qos = QoSProfile(depth=2000, durability=durability, reliability=reliability)
+            for topic, kind in names.items():
+                source = RawSubscription(self, kind, topic, qos)
+                name = self.resolve_topic_name(topic)
+                self._bag.add_topic(name, f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}')
+                self._sources.append((name, source))
+        self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
+        self.get_logger().info(f'recording into {folder}')
+
+    def _drain(self) -> None:
+        for name, source in self._sources:
+            for data in source.drain():
+                seconds, nanoseconds = _STAMP.unpack_from(data, 4)
+                self._bag.write(name, data, max(0, seconds) * 10**9 + nanoseconds)
+
+    def close(self) -> None:
+        self._drain()
+        self._bag.close()
+        total = sum(self._bag.counts.values())
+        self.get_logger().info(f'{total} messages in {self._bag.folder}')
+
+
+class _RecorderLoop(Loop):
+    def __init__(self, drain: Any, wait_set: WaitSet) -> None:
+        super().__init__(None)
+        self._drain = drain
+        self._wait_set = wait_set
+
+    def _cycle(self) -> None:
+        while not self._stopped:
+            self._wait_set.wait(0.05)
+            self._drain()
+            self.statistics.ticks += 1
+
+
+def main() -> int:
+    return run_node(RecorderNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

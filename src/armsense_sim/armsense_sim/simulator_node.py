@@ -1,0 +1,192 @@
+"""`simulator`: a MuJoCo arm behind emulated boards; the driver cannot tell it from the real one.
+
+Lock-step: the plant advances one period whenever the driver has exchanged a frame with every
+board. Realtime: it advances with the wall clock, whether or not anybody talks to the boards, so
+that a dead driver is met by the boards' watchdog.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_driver.emulator import CanServer, socket_paths, SpiServer
+from armsense_driver.emulator.arm_rack import ArmRack
+from armsense_driver.loop import _Loop as Loop
+from armsense_driver.loop import event_qos, run_node
+from armsense_driver.parameters import declare, Parameter
+from armsense_driver.sockets_folder import socket_folder
+from armsense_msgs.msg import ContactTruth
+from armsense_msgs.srv import InjectFault, PlaceObstacle
+from armsense_sim.mujoco_plant import make_plant
+from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('bus', 'spi', 'what the emulated boards speak', choices=('spi', 'can')),
+    Parameter('sockets', '', 'folder of the boards\' sockets; empty: one per user and namespace'),
+    Parameter('lockstep', False, 'virtual time that the driver advances'),
+    Parameter('seed', 1, 'of every random number', low=0, high=2**31 - 1),
+    Parameter('alignment', 0.2, '[s] how long a motor aligns at the first enable', low=0.001,
+              high=10.0),
+    Parameter('mismatch', 0.0, 'relative error of masses and friction against the arm file',
+              low=0.0, high=0.5),
+    Parameter('scenario', '', 'yaml file of events; empty: nothing happens'),
+)
+
+
+class SimulatorNode(Node):
+    """Plant, boards and sockets, with services to disturb them."""
+
+    def __init__(self) -> None:
+        super().__init__('simulator')
+        settings = declare(self, PARAMETERS)
+        model = ArmModel.load(settings.arm)
+        config = model.config
+        assert config is not None
+        self._dt = 1.0 / config.rate
+        self._plant = make_plant(config, seed=settings.seed, mismatch=settings.mismatch)
+        self._plant.reset(config.home or [0.0] * config.n)
+        self._boards = ArmRack(config, settings.bus, seed=settings.seed,
+                               alignment=settings.alignment, limits=model.position_limits)
+        paths = socket_paths(settings.sockets or socket_folder(self.get_namespace()),
+                             len(self._boards.rack.boards))
+        server = CanServer if settings.bus == 'can' else SpiServer
+        self._server = server(self._boards.rack, paths)
+        self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
+                            else Scenario(), self._plant, self._boards.rack)
+        self._pending: list[Event] = []      # from services, acted on between two steps
+        self._seq = 0
+        self._touching = False
+        self._truth = self.create_publisher(ContactTruth, 'ground_truth', event_qos(1000))
+        self.create_service(PlaceObstacle, '~/place_obstacle', self._place_obstacle)
+        self.create_service(InjectFault, '~/inject_fault', self._inject_fault)
+        self.create_service(Trigger, '~/power_cycle', self._power_cycle)
+        self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep)
+        self.get_logger().info(f'{config.arm} on {len(paths)} emulated {settings.bus} boards')
+
+    def close(self) -> None:
+        self._server.close()
+        unsafe = self._boards.rack.unsafe_frames
+        if unsafe:
+            self.get_logger().error(f'{unsafe} unsafe frames')
+
+    def _step(self, exchange: Any) -> None:
+        """One period: boards, wire, plant."""
+        self._seq += 1
+        now = self._seq * self._dt
+        while self._pending:
+            self._try(self._pending.pop(0))
+        self._stage.advance(now)
+        state = self._plant.state
+        torque = self._boards.step(self._dt, state.motor_position, state.motor_velocity,
+                                   state.joint_position, state.strain)
+        if exchange():
+            self._plant.step(torque, self._dt)
+            self._publish_truth(now)
+
+    def _try(self, event: Event) -> None:
+        try:
+            self._stage.act(event)
+        except (ArmsenseError, ValueError) as error:
+            self.get_logger().error(str(error))
+
+    def _publish_truth(self, now: float) -> None:
+        """Every step of a contact, and the first one after it."""
+        contacts = self._plant.contact
+        if not contacts and not self._touching:
+            return
+        self._touching = bool(contacts)
+        message = ContactTruth(seq=self._seq)
+        message.header.frame_id = 'base_link'
+        message.header.stamp.sec = int(now)
+        message.header.stamp.nanosec = int((now - int(now)) * 1e9)
+        if contacts:
+            strongest = max(contacts, key=lambda c: float(c.force @ c.force))
+            message.link = strongest.link
+            message.force.x, message.force.y, message.force.z = map(float, strongest.force)
+            message.point.x, message.point.y, message.point.z = map(float, strongest.point)
+        self._truth.publish(message)
+
+    # -- services ----------------------------------------------------------------------------
+
+    def _place_obstacle(self, request: PlaceObstacle.Request,
+                        response: PlaceObstacle.Response) -> PlaceObstacle.Response:
+        if not request.present:
+            self._pending.append(Event(time=0.0, remove='obstacle'))
+        else:
+            p = request.position
+            self._pending.append(Event(time=0.0, place=Place(
+                position=(p.x, p.y, p.z), radius=request.radius or 0.05,
+                stiffness=request.stiffness or None)))
+        response.success, response.message = True, 'with the next step'
+        return response
+
+    def _inject_fault(self, request: InjectFault.Request,
+                      response: InjectFault.Response) -> InjectFault.Response:
+        self._pending.append(Event(time=0.0, fault=BoardFault(
+            name=request.fault, board=request.board, duration=request.duration or 1e9)))
+        response.success, response.message = True, 'with the next step'
+        return response
+
+    def _power_cycle(self, request: Trigger.Request,
+                     response: Trigger.Response) -> Trigger.Response:
+        for board in range(len(self._boards.rack.boards)):
+            self._boards.rack.power_cycle(board)
+        response.success, response.message = True, 'all boards'
+        return response
+
+
+class _SimulatorLoop(Loop):
+    """Calls `step(exchange)`; `exchange()` serves the wire and tells whether time may go on."""
+
+    def __init__(self, step: Any, server: Any, dt: float, lockstep: bool) -> None:
+        super().__init__(None)
+        self._step = step
+        self._server = server
+        self._dt = dt
+        self._lockstep = lockstep
+
+    def _cycle(self) -> None:
+        self._deadline = time.monotonic() + self._dt
+        exchange = self._wait_for_driver if self._lockstep else self._serve_until_deadline
+        while not self._stopped:
+            self._step(exchange)
+            self.statistics.ticks += 1
+
+    def _flush(self) -> None:
+        if hasattr(self._server, 'flush'):
+            self._server.flush()
+
+    def _wait_for_driver(self) -> bool:
+        self._flush()
+        while not self._stopped:
+            if self._server.wait_all(0.2):
+                return True
+        return False
+
+    def _serve_until_deadline(self) -> bool:
+        self._flush()
+        while not self._stopped:
+            left = self._deadline - time.monotonic()
+            if left <= 0.0:
+                break
+            self._server.poll(left)
+        if left < -0.1:                       # the machine stood still: do not race after it
+            self._deadline = time.monotonic()
+        self._deadline += self._dt
+        return True
+
+
+def main() -> int:
+    return run_node(SimulatorNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
