@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
 from armsense_control.collision_inbox import CollisionInbox
@@ -25,6 +24,7 @@ from armsense_core.model import ArmModel
 from armsense_core.reaction.machine import Phase
 from armsense_core.reaction.options import STRATEGIES
 from armsense_core.state_estimator import StateEstimator
+from armsense_driver.lifecycle import LoopNode
 from armsense_driver.loop import latched_qos, ReactiveLoop, StreamPublisher, StreamSubscription
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import MotorCommands, MotorStates, ReactionState
@@ -42,7 +42,7 @@ PARAMETERS = (
 )
 
 
-class ControllerNode(LifecycleNode):
+class ControllerNode(LoopNode):
     """Lifecycle shell around `MotionController`."""
 
     def __init__(self, name: str, laws: Sequence[str]) -> None:
@@ -53,18 +53,16 @@ class ControllerNode(LifecycleNode):
             laws: Laws that this node offers.
         """
         super().__init__(name)
-        self.loop: ReactiveLoop | None = None
         self._offered = tuple(laws)
         self._settings = declare(self, PARAMETERS)
         if self._settings.autostart:
-            self.trigger_configure()
-            self.trigger_activate()
+            self.autostart()
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def configure(self) -> None:
         settings = self._settings
         model = ArmModel.load(settings.arm, settings.model or None)
         assert model.config is not None
-        config = ControllerConfig.load(model.name, settings.controllers or None)
+        config = ControllerConfig.of(model, settings.controllers or None)
         law = settings.law or self._default_law(config)
         self._check_law(law)
         self.controller = MotionController(model, config, law)
@@ -77,20 +75,11 @@ class ControllerNode(LifecycleNode):
         self._collision_seq = 0
         self._published_phase: tuple[Phase, str, str] | None = None
         self._make_topics(model)
-        return TransitionCallbackReturn.SUCCESS
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.loop = ReactiveLoop(self._states, self._step)
+    def make_loop(self) -> ReactiveLoop:
         self.get_logger().info(f'{self.controller.law_name}, reaction '
                                f'{self.controller.reaction.strategy}')
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        loop, self.loop = self.loop, None
-        if loop is not None:
-            loop.stop()
-            loop.join(2.0)
-        return super().on_deactivate(state)
+        return ReactiveLoop(self._states, self._step)
 
     def _make_topics(self, model: ArmModel) -> None:
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,

@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -23,6 +22,7 @@ from armsense_driver.command_guard import GuardLimits
 from armsense_driver.energy_meter import EnergyMeter
 from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.joint_map import JointCommand, Reading
+from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import Answerer, LockstepLoop, LockstepTimeout
 from armsense_driver.loop import (
     DirectSubscription, event_qos, latched_qos, PacedLoop, run_node, StreamPublisher,
@@ -49,12 +49,11 @@ PARAMETERS = (
 )
 
 
-class MotorBoardNode(LifecycleNode):
+class MotorBoardNode(LoopNode):
     """Lifecycle shell around `ArmDriver`."""
 
     def __init__(self) -> None:
         super().__init__('motor_board')
-        self.loop: PacedLoop | LockstepLoop | None = None
         self._settings = declare(self, PARAMETERS)
         self._lock = threading.Lock()          # services against the loop
         self._driver: ArmDriver | None = None
@@ -64,12 +63,11 @@ class MotorBoardNode(LifecycleNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 1)
         self.create_timer(1.0, self._publish_diagnostics)
         if self._settings.autostart:
-            self.trigger_configure()
-            self.trigger_activate()
+            self.autostart()
 
     # -- lifecycle ---------------------------------------------------------------------------
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def configure(self) -> None:
         settings = self._settings
         model = ArmModel.load(settings.arm, settings.model or None)
         config = model.config
@@ -92,9 +90,8 @@ class MotorBoardNode(LifecycleNode):
         self._make_topics(config)
         self._last_mode: tuple[Mode, Fault | None] | None = None
         self._wants_enable = settings.enable_on_start
-        return TransitionCallbackReturn.SUCCESS
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def make_loop(self) -> PacedLoop | LockstepLoop:
         self.get_logger().info(
             f'{self._config.arm}: {len(self._config.joints)} joints on '
             f'{self._settings.hardware} at {self._config.rate:g} Hz'
@@ -103,25 +100,15 @@ class MotorBoardNode(LifecycleNode):
             answerers = [Answerer('motor_commands', self._commands, self._take_command)]
             if self._settings.await_residual:
                 answerers.append(Answerer('residual', self._residuals, lambda _: None))
-            self.loop = LockstepLoop(self._lockstep_step, self._states.publish, answerers,
-                                     self._states.subscriber_count)
-        else:
-            self.loop = PacedLoop(self._period, self._realtime_step)
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        loop, self.loop = self.loop, None
-        if loop is not None:
-            loop.stop()
-            loop.join(2.0)
-        self._rest()
-        return super().on_deactivate(state)
+            return LockstepLoop(self._lockstep_step, self._states.publish, answerers,
+                                self._states.subscriber_count)
+        return PacedLoop(self._period, self._realtime_step)
 
     def close(self) -> None:
-        """Last words: the motors carry no current any more."""
-        self._rest()
+        self.deactivate()
 
-    def _rest(self) -> None:
+    def deactivate(self) -> None:
+        """Last words: the motors carry no current any more."""
         if self._driver is not None:
             with self._lock:
                 self._driver.disable()

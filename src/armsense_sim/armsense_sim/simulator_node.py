@@ -27,6 +27,8 @@ from armsense_msgs.srv import InjectFault, PlaceObstacle
 from armsense_sim.mujoco_plant import make_plant
 from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
 
+LAST_WORDS = 1.0   # [s]
+
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
     Parameter('bus', 'spi', 'what the emulated boards speak', choices=('spi', 'can')),
@@ -64,6 +66,7 @@ class SimulatorNode(Node):
         self._pending: list[Event] = []      # from services, acted on between two steps
         self._seq = 0
         self._touching = False
+        self._supported = True
         self._truth = self.create_publisher(ContactTruth, 'ground_truth', event_qos(1000))
         self.create_service(PlaceObstacle, '~/place_obstacle', self._place_obstacle)
         self.create_service(InjectFault, '~/inject_fault', self._inject_fault)
@@ -87,7 +90,11 @@ class SimulatorNode(Node):
         state = self._plant.state
         torque = self._boards.step(self._dt, state.motor_position, state.motor_velocity,
                                    state.joint_position, state.strain)
-        if exchange():
+        if not exchange():
+            return
+        # Like a real arm without brakes it lies on its stand until the motors carry it.
+        self._supported = self._supported and not self._boards.driving
+        if not self._supported:
             self._plant.step(torque, self._dt)
             self._publish_truth(now)
 
@@ -159,6 +166,14 @@ class _SimulatorLoop(Loop):
         while not self._stopped:
             self._step(exchange)
             self.statistics.ticks += 1
+        self._serve_last_words()
+
+    def _serve_last_words(self) -> None:
+        """A driver that stops at the same time still wants to switch its boards off."""
+        deadline = time.monotonic() + LAST_WORDS
+        while any(self._server.connected) and time.monotonic() < deadline:
+            self._server.poll(0.01)
+            self._flush()
 
     def _flush(self) -> None:
         if hasattr(self._server, 'flush'):

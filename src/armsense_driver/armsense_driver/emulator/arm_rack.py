@@ -96,6 +96,13 @@ class ArmRack:
         torque = self.rack.step(dt, theta, omega)
         return [torque[j.motor] * j.shaft_per_joint * j.efficiency for j in self._joints]
 
+    @property
+    def driving(self) -> bool:
+        """Every motor that a joint hangs on is aligned and switched on."""
+        statuses = [board.status() for board in self.rack.boards]
+        return all(statuses[j.motor // 2].motor_ready[j.motor % 2]
+                   and statuses[j.motor // 2].motor_enabled[j.motor % 2] for j in self._joints)
+
     def _set_input(self, motor: int, counts: int) -> None:
         self.rack.boards[motor // 2].adc[motor % 2] = counts
 

@@ -1,0 +1,24 @@
+"""The three qualities of service of armsense; every node takes them from here."""
+
+from __future__ import annotations
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+
+def stream_qos() -> QoSProfile:
+    """A stream at control rate: best effort, only the newest message counts."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+def event_qos(depth: int = 16) -> QoSProfile:
+    """Events that must all arrive, such as a collision: reliable, in order."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+
+
+def latched_qos() -> QoSProfile:
+    """A state that late joiners must see too, such as the driver's mode: reliable, kept."""
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rcl_interfaces.srv import GetParameters
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from armsense_driver import loop_stream
+from armsense_driver.loop import (
+    DirectSubscription,
+    event_qos,
+    spin_background,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+    WaitSet,
+)
+from armsense_msgs.msg import MotorCommands, MotorStates
+
+PEER = Path(__file__).with_name('loop_peer.py')
+DOMAIN = os.getpid() % 90 + 10
+PATIENCE = 30.0  # [s] far beyond what is needed: these tests judge order, not time
+
+
+def start(name: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, str(PEER), name, '--ros-args', '-p', 'realtime:=false'], text=True,
+        env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finish(process: subprocess.Popen, *signals: int) -> tuple[str, str, int]:
+    """Sends signals, waits for the end; the process never outlives the test."""
+    try:
+        for number in signals:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+        return out, err, process.returncode
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope='module')
+def node() -> Iterator[Node]:
+    context = Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = Node('tester', context=context)
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture(scope='module')
+def driver() -> Iterator[subprocess.Popen]:
+    process = start('driver')
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == 'running\n'
+        yield process
+    finally:
+        finish(process, signal.SIGINT)
+
+
+def call(node: Node, srv_type, name: str, request, expect_answer: bool = True):
+    client = node.create_client(srv_type, name)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    try:
+        assert client.wait_for_service(PATIENCE)
+        future = client.call_async(request)
+        executor.spin_until_future_complete(future, PATIENCE if expect_answer else 0.5)
+        return future.result() if future.done() else None
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+        node.destroy_client(client)
+
+
+@pytest.fixture
+def states(node, driver) -> Iterator[StreamSubscription]:
+    subscription = StreamSubscription(
+        node, MotorStates, 'motor_states', 4, ('joint_position', 'strain'))
+    yield subscription
+    subscription.destroy()
+
+
+def test_wait_wakes_with_the_record(states):
+    state = states.wait(PATIENCE)
+    assert state.position.tolist() == [0.1, 0.2, 0.3, 0.4]
+    assert (state.stamp_ns, state.frame_id, state.enabled) == (5_000_000_007, 'base', True)
+    assert state.strain.size == 0
+    assert states.received_ns > 0
+    assert states.rejected == 0
+
+
+def test_newest_message_wins(states):
+    first = states.wait(PATIENCE)
+    time.sleep(0.3)
+    newest = states.take_latest()
+    assert newest.seq > first.seq + 1  # those between were dropped, not queued
+    time.sleep(0.1)
+    assert len(list(zip(range(3), states.drain(), strict=False))) < 3
+
+
+def test_wait_without_publisher_ends(node):
+    silent = DirectSubscription(node, MotorStates, 'nobody')
+    assert silent.wait(0.01) is None
+    assert silent.take_latest() is None
+    assert silent.publisher_count() == 0
+    silent.destroy()
+
+
+def test_wait_set_wakes_for_any(node, states):
+    silent = DirectSubscription(node, MotorStates, 'nobody')
+    both = WaitSet([silent, states])
+    got = None
+    for _ in range(3):  # another message may have been taken in between
+        both.wait(PATIENCE)
+        got = got or states.take_latest()
+    assert got is not None
+    silent.destroy()
+
+
+def test_ordinary_subscribers_understand_the_stream(node, driver):
+    ordinary = DirectSubscription(node, MotorStates, 'motor_states', stream_qos())
+    message = ordinary.wait(PATIENCE)
+    assert message.position == array('d', [0.1, 0.2, 0.3, 0.4])
+    assert (message.header.frame_id, message.enabled) == ('base', True)
+    ordinary.destroy()
+
+
+def test_executor_sleeps_while_the_stream_flows(node, states, monkeypatch):
+    rounds = []  # of the executor: in each it asks the group of every subscription
+    monkeypatch.setattr(
+        loop_stream._LeftToTheLoop, 'can_execute', lambda group, entity: rounds.append(entity))
+    with spin_background(node) as executor:
+        seqs = [states.wait(PATIENCE).seq for _ in range(200)]
+    assert seqs == sorted(set(seqs))
+    assert executor.errors == 0
+    assert 0 < len(rounds) < 50
+
+
+def test_parameters_are_served_while_the_loop_runs(node, driver, states):
+    before = states.wait(PATIENCE).seq
+    answer = call(node, GetParameters, '/driver/get_parameters',
+                  GetParameters.Request(names=['gain', 'realtime']))
+    assert answer.values[0].double_value == 2.5
+    assert answer.values[1].bool_value is False
+    states.take_latest()
+    assert states.wait(PATIENCE).seq > before
+
+
+def test_failing_callback_stops_neither_loop_nor_executor(node, driver, states):
+    assert call(node, Trigger, '/driver/fail', Trigger.Request(), expect_answer=False) is None
+    answer = call(node, Trigger, '/driver/count', Trigger.Request())
+    assert answer.success
+    states.take_latest()
+    assert states.wait(PATIENCE).seq >= int(answer.message)
+
+
+def test_reliable_stream_waits_for_one_answer(node):
+    topic, reliable = 'answers', event_qos()
+    answers = StreamSubscription(node, MotorCommands, topic, 4, qos=reliable)
+    publisher = StreamPublisher(node, MotorCommands, topic, 4, qos=reliable)
+    other = StreamPublisher(node, MotorCommands, topic, 3, qos=reliable)
+    end = time.monotonic() + PATIENCE
+    while not (answers.publisher_count() == 2 and publisher.subscriber_count()
+               and other.subscriber_count()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    other.publish()
+    for seq in range(1, 9):
+        publisher.message.seq = seq
+        publisher.publish()
+    assert answers.wait_for(6, PATIENCE).seq == 6
+    assert answers.take_latest().seq == 8
+    assert answers.wait_for(6, 0.01) is None
+    assert answers.rejected == 1
+    for endpoint in (answers, publisher, other):
+        endpoint.destroy()
+
+
+def test_controller_answers_in_another_process(node):
+    echo = start('echo')
+    try:
+        assert echo.stdout is not None
+        assert echo.stdout.readline() == 'running\n'
+        publisher = node.create_publisher(MotorStates, 'motor_states', stream_qos())
+        commands = StreamSubscription(node, MotorCommands, 'motor_commands', 4)
+        good = MotorStates(seq=9, position=[1.0, 2.0, 3.0, 4.0])
+        good.velocity = good.current = good.torque = good.position
+        bad = MotorStates(seq=8)  # no joints
+        command = None
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and (command is None or command.torque[0] == 0.0):
+            publisher.publish(bad)
+            publisher.publish(good)
+            command = commands.wait(0.1) or command
+        assert command.seq == 9
+        assert command.position.tolist() == [1.0, 2.0, 3.0, 4.0]
+        assert command.torque[0] > 0.0  # messages without joints were refused and counted
+        commands.destroy()
+        node.destroy_publisher(publisher)
+    finally:
+        out, err, code = finish(echo, signal.SIGINT)
+    assert code == 0
+    assert 'MotorStates.position has 0 values; it must have 4' in err
+
+
+@pytest.mark.parametrize('signals', [
+    (signal.SIGINT, signal.SIGINT), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_signals_end_a_node_in_order(signals):
+    process = start('driver')
+    assert process.stdout is not None
+    assert process.stdout.readline() == 'running\n'
+    out, err, code = finish(process, *signals)
+    assert code == 0
+    assert out.splitlines() == ['closed', 'threads: 1']
+    assert 'Traceback' not in err
+    assert not Path(f'/proc/{process.pid}').exists()
+
+
+def test_node_without_loop_ends_too():
+    process = start('idle')
+    assert process.stdout is not None
+    assert process.stdout.readline() == 'running\n'
+    out, err, code = finish(process, signal.SIGINT)
+    assert (out, code) == ('threads: 1\n', 0)
+    assert 'Traceback' not in err
+
+
+def test_loop_can_be_replaced_and_its_end_ends_the_node():
+    out, _, code = finish(start('replaced'))
+    assert out.splitlines() == ['first ended: True', 'second', 'threads: 1']
+    assert code == 0
+
+
+def test_error_of_the_user_is_one_line():
+    out, err, code = finish(start('misconfigured'))
+    assert code == 1
+    assert len(err.splitlines()) == 1
+    assert err.rstrip().endswith('gain is -1; it must be positive')
+
+
+def test_failing_step_closes_the_node_and_fails():
+    out, err, code = finish(start('failing'))
+    assert code == 1
+    assert 'IndexError' in err
+    assert out.splitlines() == ['closed', 'threads: 1']
+
+
+def test_privileges_never_fail():
+    ask = ('import os, resource\n'
+           'from armsense_driver.loop import realtime_privileges\n')
+    granted = 'p = realtime_privileges()\nassert p.fifo and p.memory_locked or p.explanation, p\n'
+    subprocess.run([sys.executable, '-c', ask + granted], check=True, timeout=PATIENCE)
+    forbid = ('for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_MEMLOCK):\n'
+              '    resource.setrlimit(limit, (0, 0))\n'
+              'if os.getuid() == 0:\n'
+              '    os.setuid(65534)\n')
+    refused = ('p = realtime_privileges()\n'
+               'assert not p.fifo and not p.memory_locked, p\n'
+               'assert "SCHED_FIFO" in p.explanation and "memory" in p.explanation, p\n')
+    subprocess.run([sys.executable, '-c', ask + forbid + refused], check=True, timeout=PATIENCE)

@@ -1,0 +1,125 @@
+"""A whole arm as real processes over real DDS, and a client to talk to it from a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+from pathlib import Path
+import threading
+import time
+
+from control_msgs.action import FollowJointTrajectory
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from armsense_bringup.launch_plan import load
+from armsense_bringup.launch_supervisor import Supervisor
+from armsense_driver.qos import event_qos, latched_qos, stream_qos
+from armsense_msgs.msg import Collision, ContactTruth, DriverMode, MotorStates, ReactionState
+from armsense_msgs.srv import SetString
+
+ROOT = Path(__file__).resolve().parents[1]
+JOINTS = ['joint1', 'joint2', 'joint3', 'joint4']
+
+
+class ArmClient:
+    """Listens to everything that matters and sends requests."""
+
+    def __init__(self, namespace: str = '', controller: str = 'dynamic_controller') -> None:
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context)
+        self.node = rclpy.create_node('test_client', namespace=namespace, context=self._context)
+        self.state = None
+        self.modes: list[DriverMode] = []
+        self.phases: list[str] = []
+        self.collisions: list[Collision] = []
+        self.contacts: list[ContactTruth] = []
+        self.joint_state = None
+        node = self.node
+        node.create_subscription(MotorStates, 'motor_states', self._on_state, stream_qos())
+        node.create_subscription(DriverMode, 'motor_board/mode', self.modes.append, latched_qos())
+        node.create_subscription(ReactionState, f'{controller}/reaction_state',
+                                 lambda m: self.phases.append(m.state), latched_qos())
+        node.create_subscription(Collision, 'collision', self.collisions.append, event_qos(100))
+        node.create_subscription(ContactTruth, 'ground_truth', self.contacts.append,
+                                 event_qos(10000))
+        node.create_subscription(JointState, 'joint_states', self._on_joint_state, 10)
+        self.trajectory = ActionClient(node, FollowJointTrajectory, 'follow_joint_trajectory')
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(node)
+        self._thread = threading.Thread(target=self._spin)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+            self._executor.spin()
+
+    def _on_state(self, message: MotorStates) -> None:
+        self.state = message
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self.joint_state = message
+
+    def wait(self, condition, timeout: float = 30.0, what: str = 'condition') -> None:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f'{what} did not come true in {timeout} s'
+            time.sleep(0.005)
+
+    def wait_mode(self, mode: int, timeout: float = 30.0) -> None:
+        self.wait(lambda: bool(self.modes) and self.modes[-1].mode == mode, timeout,
+                  f'mode {mode} (modes: {[m.mode for m in self.modes]})')
+
+    def call(self, service: str, text: str | None = None):
+        kind = Trigger if text is None else SetString
+        client = self.node.create_client(kind, service)
+        assert client.wait_for_service(10.0), f'no service {service}'
+        request = kind.Request() if text is None else kind.Request(data=text)
+        future = client.call_async(request)
+        self.wait(future.done, 20.0, service)
+        self.node.destroy_client(client)
+        return future.result()
+
+    def send(self, points, names=JOINTS, reaction: str = ''):
+        """Start a trajectory [(seconds, positions), ...]; returns the goal handle."""
+        goal = FollowJointTrajectory.Goal()
+        goal.trajectory.joint_names = list(names)
+        goal.trajectory.header.frame_id = f'reaction={reaction}' if reaction else ''
+        for seconds, positions in points:
+            point = JointTrajectoryPoint(positions=[float(p) for p in positions])
+            point.time_from_start.sec = int(seconds)
+            point.time_from_start.nanosec = int((seconds % 1) * 1e9)
+            goal.trajectory.points.append(point)
+        assert self.trajectory.wait_for_server(10.0)
+        future = self.trajectory.send_goal_async(goal)
+        self.wait(future.done, 10.0, 'goal response')
+        return future.result()
+
+    def result(self, handle, timeout: float = 60.0):
+        future = handle.get_result_async()
+        self.wait(future.done, timeout, 'trajectory result')
+        return future.result().result
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self._context.try_shutdown()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def arm_system(**arguments: str) -> Iterator[tuple[ArmClient, Supervisor]]:
+    """Launch `arm.launch.xml`; the processes are gone at the end, and none may have failed."""
+    plan = load(ROOT / 'launch' / 'arm.launch.xml', arguments)
+    with Supervisor(plan) as supervisor:
+        client = ArmClient(arguments.get('namespace', ''),
+                           arguments.get('controller', 'dynamic_controller'))
+        try:
+            yield client, supervisor
+        finally:
+            client.close()
+            supervisor.stop()
+            supervisor.wait(20.0)
