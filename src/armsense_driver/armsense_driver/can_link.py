@@ -42,12 +42,17 @@ class CanLink:
         self._pairs: dict[int, tuple[float, float]] = {}
         self._integral = [0.0, 0.0]           # [rad s]
         self._switches: tuple[bool, bool, bool, int] | None = None
-        self._index_seen = [False, False]
+        self._index: list[float | None] = [None, None]     # [rad] where the pulse was seen
+        self._zero = [0.0, 0.0]               # [rad] subtracted from positions
+        self._silent = False                  # the last exchange brought nothing
         self._count = 0
 
     def exchange(self, command: BoardCommand) -> Exchange:
         """Send the currents of `command`, return what the board measured since."""
         start = perf_counter()
+        for k in (0, 1):
+            seen = self._index[k]
+            self._zero[k] = seen if command.index_compensation[k] and seen is not None else 0.0
         try:
             self._switch(command)
             self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
@@ -56,6 +61,7 @@ class CanLink:
             self.counters.observe(Outcome.DROP, 0.0)
             return Exchange(None, Outcome.DROP, False, None)
         outcome = self._collect()
+        self._silent = outcome is Outcome.DROP
         self.counters.observe(outcome, perf_counter() - start)
         if outcome is not Outcome.OK:
             return Exchange(None, outcome, False, None)
@@ -65,10 +71,10 @@ class CanLink:
         """Tell the board what has changed: enables, watchdog, streams."""
         motors = command.motor_enable if command.enable else (False, False)
         wanted = (command.enable, *motors, command.timeout_ms)
+        if self._switches is None or self._silent:   # a board that was reset streams nothing
+            self._set(CommandCode.SEND_ALL, 1)
         if wanted == self._switches:
             return
-        if self._switches is None:
-            self._set(CommandCode.SEND_ALL, 1)
         self._set(CommandCode.RECEIVE_TIMEOUT_MS, command.timeout_ms)
         self._set(CommandCode.SYSTEM_ENABLE, command.enable)
         if command.enable:                    # a board after an error wants to hear a zero first
@@ -85,7 +91,7 @@ class CanLink:
         return self._law(0, one), self._law(1, two)
 
     def _law(self, number: int, motor: MotorCommand) -> float:
-        error = motor.position - self._pairs[wire.ID_POSITION][number]
+        error = motor.position - self._position(number)
         slip = motor.velocity - self._pairs[wire.ID_VELOCITY][number]
         integral = self._integral[number] + error * self._period if motor.ki else 0.0
         current = motor.kp * error + motor.kd * slip + motor.current + motor.ki * integral
@@ -94,14 +100,17 @@ class CanLink:
             self._integral[number] = integral
         return min(max(current, -limit), limit)
 
+    def _position(self, number: int) -> float:
+        return self._pairs[wire.ID_POSITION][number] - self._zero[number]
+
     def _collect(self) -> Outcome:
-        """Read until one whole set of measurements is there."""
+        """Read until one whole set of measurements is there and nothing newer waits."""
         missing = set(_NEEDED)
         deadline = monotonic() + self._timeout
-        while missing:
-            message = self._receive(deadline)
+        while True:
+            message = self._receive(deadline if missing else 0.0)
             if message is None:
-                return Outcome.DROP
+                return Outcome.DROP if missing else Outcome.OK
             if message.is_error_frame:
                 self._status = BoardStatus(
                     (self._status & ~0xF) | BoardError.LINK_FAILURE
@@ -112,7 +121,6 @@ class CanLink:
             except FrameError:
                 return Outcome.MALFORMED
             missing.discard(message.arbitration_id)
-        return Outcome.OK
 
     def _receive(self, deadline: float) -> Any:
         try:
@@ -134,17 +142,18 @@ class CanLink:
         elif number == wire.ID_STATUS:
             self._status = wire.decode_status(payload)
         elif number == wire.ID_INDEX:
-            self._index_seen[wire.decode_index(payload).motor & 1] = True
+            event = wire.decode_index(payload)
+            self._index[event.motor & 1] = event.position
 
     def _state(self) -> BoardState:
         self._count = (self._count + 1) & 0xFFFF
         pairs = self._pairs
         adc = pairs.get(wire.ID_ADC, (0.0, 0.0))
         motors = tuple(MotorState(
-            position=pairs[wire.ID_POSITION][k], velocity=pairs[wire.ID_VELOCITY][k],
+            position=self._position(k), velocity=pairs[wire.ID_VELOCITY][k],
             current=pairs[wire.ID_CURRENT][k], adc=round(adc[k] * 65536.0) & 0xFFFF)
             for k in (0, 1))
-        detected = self._index_seen[0] << 10 | self._index_seen[1] << 9
+        detected = (self._index[0] is not None) << 10 | (self._index[1] is not None) << 9
         return BoardState(BoardStatus(self._status | detected), self._count,
                           (motors[0], motors[1]), self._count)
 
