@@ -89,7 +89,8 @@ class ControllerNode(LoopNode):
                                      and self._settings.await_residual)
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
-        self.action = TrajectoryAction(self, self.controller, model.joint_names)
+        self.action = TrajectoryAction(self, self.controller, model.joint_names,
+                                       lambda: self._last_stamp)
         services = (('home', self.controller.home), ('hold', self.controller.hold),
                     ('resume', self.controller.resume),
                     ('clear_fault', self.controller.clear_fault))

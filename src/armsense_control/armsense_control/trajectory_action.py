@@ -7,7 +7,7 @@ trajectory's `header.frame_id`, such as `reaction=stop`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
@@ -30,9 +30,18 @@ REACTION = 'reaction='
 class TrajectoryAction:
     """Action server on the executor's thread; the loop only sees the controller's queue."""
 
-    def __init__(self, node: Node, controller: MotionController,
-                 joint_names: Sequence[str]) -> None:
+    def __init__(self, node: Node, controller: MotionController, joint_names: Sequence[str],
+                 now_ns: Callable[[], int]) -> None:
+        """Serve.
+
+        Args:
+            node: The controller.
+            controller: Its laws and goals.
+            joint_names: Of the arm, in order.
+            now_ns: Stamp of the newest state [ns].
+        """
         self._node = node
+        self._now_ns = now_ns
         self._controller = controller
         self._names = tuple(joint_names)
         self._running: list[tuple[Any, GoalStatus, Future]] = []
@@ -68,13 +77,25 @@ class TrajectoryAction:
         order = self._order(trajectory.joint_names)
         if not trajectory.points:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory has no points')
-        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
+        delay = self._delay(trajectory)
+        times = [delay + p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
                  for p in trajectory.points]
         return self._controller.follow_waypoints(
             times, _columns(trajectory, 'positions', order, True),
             _columns(trajectory, 'velocities', order, False),
             _columns(trajectory, 'accelerations', order, False),
             tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id))
+
+    def _delay(self, trajectory: JointTrajectory) -> float:
+        """Seconds until the trajectory shall begin; a zero stamp means now."""
+        stamp = trajectory.header.stamp
+        if not (stamp.sec or stamp.nanosec):
+            return 0.0
+        delay = stamp.sec + 1e-9 * stamp.nanosec - 1e-9 * self._now_ns()
+        if delay < 0.0:
+            raise GoalRefused(ErrorCode.OLD_HEADER_TIMESTAMP,
+                              f'the trajectory should have begun {-delay:.3f} s ago')
+        return delay
 
     def _order(self, names: Sequence[str]) -> list[int]:
         missing = [name for name in self._names if name not in names]
