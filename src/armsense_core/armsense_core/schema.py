@@ -136,7 +136,10 @@ def _convert_dataclass(cls: type, value: Any, where: str) -> Any:
               and field.default_factory is dataclasses.MISSING):
             raise ArmsenseError(f'{where}: {name!r} is missing; needed: '
                                 f'{", ".join(_required(fields))}')
-    return cls(**arguments)
+    try:
+        return cls(**arguments)
+    except ArmsenseError as error:   # of __post_init__, which does not know its place
+        raise ArmsenseError(f'{where}: {error}') from error
 
 
 def _required(fields: Mapping[str, Any]) -> list[str]:
@@ -166,9 +169,13 @@ def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
                 raise BadValue(where, value, 'a number') from None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise BadValue(where, value, 'a number')
-        if not math.isfinite(value):
-            raise BadValue(where, value, 'finite')
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:   # a whole number beyond the range of float
+            number = math.inf
+        if not math.isfinite(number):
+            raise BadValue(where, number, 'finite')
+        return number
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
         raise BadValue(where, value, 'a whole number')
     if kind is bool and not isinstance(value, bool):
@@ -183,7 +190,7 @@ def _check_range(field: Any, value: Any, where: str) -> None:
     if not rule or value is None:
         return
     if rule['choices'] and value not in rule['choices']:
-        raise UnknownName(f'value of {where}', value, rule['choices'])
+        raise UnknownName('value', value, rule['choices'], where)
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             _check_number(rule, number, where)

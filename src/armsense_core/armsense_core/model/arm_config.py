@@ -219,12 +219,6 @@ class ArmConfig:
         path = share.find_arm(arm)
         data = schema.read_yaml(path)
         data.pop('folder', None)
-        try:
-            config = schema.load(cls, data, path.name)
-        except ArmsenseError as error:
-            text = str(error)
-            if not text.startswith(path.name):
-                raise ArmsenseError(f'{path.name}: {text}') from error
-            raise
+        config = schema.load(cls, data, path.name)
         object.__setattr__(config, 'folder', path.parent)
         return config

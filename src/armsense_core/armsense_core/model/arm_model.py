@@ -76,8 +76,7 @@ class ArmModel:
         """An arm by name, yaml file or configuration, with an identified model on top."""
         config = arm if isinstance(arm, ArmConfig) else ArmConfig.load(arm)
         urdf = load_description(find_description(config.urdf, config.folder))
-        armature = [0.0 if j.drive == 'elastic_joint' else j.reflected_inertia
-                    for j in config.joints.values()]
+        armature = [joint.armature for joint in config.joints.values()]
         model = cls(urdf, config.joint_names, gravity=config.gravity, armature=armature,
                     tool_frame=config.tool_frame, name=config.arm, config=config)
         if model_file is not None:
@@ -148,6 +147,8 @@ class ArmModel:
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
+        if tensor.shape != (3, 3) or not np.isfinite(tensor).all():
+            raise BadValue('payload inertia', tensor.tolist(), 'finite numbers, (3, 3)')
         other = self._copy()
         frame = other._model.frames[self._frame_id(self.tool_frame)]
         body = pin.Inertia(float(mass), _vector('payload center', center, 3), tensor)
@@ -191,6 +192,25 @@ class ArmModel:
     def bias_torque(self, q: Array, dq: Array) -> Array:
         """C(q, dq) dq + g(q) [Nm], (n,)."""
         return np.array(pin.nonLinearEffects(self._model, self._data, q, dq))
+
+    def momentum_terms(self, q: Array, dq: Array, out: tuple[Array, Array, Array]) -> None:
+        """Write p = M(q) dq [Nm s], C(q, dq)^T dq [Nm] and g(q) [Nm] into three arrays (n,).
+
+        They belong together by dp/dt = tau + tau_ext + C^T dq - g.
+        """
+        model, data = self._model, self._data
+        p, centrifugal, gravity = out
+        # crba fills both triangles (a test compares with mass_matrix), so no symmetrising here.
+        pin.crba(model, data, q).dot(dq, p)
+        dq.dot(pin.computeCoriolisMatrix(model, data, q, dq), centrifugal)
+        gravity[:] = pin.computeGeneralizedGravity(model, data, q)
+
+    def momentum_rate(self, q: Array, dq: Array) -> Array:
+        """C(q, dq)^T dq - g(q) [Nm], (n,): the part of dp/dt that no torque causes."""
+        model, data = self._model, self._data
+        rate: Array = dq.dot(pin.computeCoriolisMatrix(model, data, q, dq))
+        rate -= pin.computeGeneralizedGravity(model, data, q)
+        return rate
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Joint torques of a motion [Nm], (n,)."""
@@ -238,8 +258,10 @@ class ArmModel:
         q, dq, ddq = self._batch(q, dq, ddq)
         out = np.empty((len(q), self.n, PARAMETERS_PER_LINK * self.n))
         model, data, regressor = self._model, self._data, pin.computeJointTorqueRegressor
-        for k, (a, b, c) in enumerate(zip(q, dq, ddq, strict=True)):
-            out[k] = regressor(model, data, a, b, c)
+        Y = data.jointTorqueRegressor   # a view of what each call fills: one copy less
+        for row, a, b, c in zip(out, q, dq, ddq, strict=True):
+            regressor(model, data, a, b, c)
+            row[...] = Y
         return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
 
     def base_wrench_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
@@ -252,9 +274,10 @@ class ArmModel:
         out = np.empty((N, 6, PARAMETERS_PER_LINK * self.n))
         model, data = self._floating, self._floating_data
         regressor = pin.computeJointTorqueRegressor
-        for k, (a, b, c) in enumerate(zip(Q, V, A, strict=True)):
-            out[k] = regressor(model, data, a, b, c)[:6, PARAMETERS_PER_LINK:]
-        np.negative(out, out=out)
+        Y = data.jointTorqueRegressor[:6, PARAMETERS_PER_LINK:]
+        for row, a, b, c in zip(out, Q, V, A, strict=True):
+            regressor(model, data, a, b, c)
+            np.negative(Y, out=row)
         return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
 
     # -- kinematics --------------------------------------------------------------------------
@@ -290,6 +313,10 @@ class ArmModel:
         J = self.jacobian(q, link)
         r = self.frame_pose(q, link)[:3, :3] @ np.asarray(point, float)
         return np.asarray(J[:3] - pin.skew(r) @ J[3:])
+
+    def moving_joint(self, frame: str) -> int:
+        """Index of the last joint that moves a frame; -1: fixed to the base."""
+        return int(self._model.frames[self._frame_id(frame)].parentJoint) - 1
 
     def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
         """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
@@ -362,7 +389,9 @@ def _floating_base(model: pin.Model) -> pin.Model:
     root.addFrame(pin.Frame('base_attachment', 1, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
     root.gravity = model.gravity
     frame_id = root.getFrameId('base_attachment')
-    return pin.appendModel(root, model, frame_id, pin.SE3.Identity())
+    floating = pin.appendModel(root, model, frame_id, pin.SE3.Identity())
+    floating.inertias[1] = pin.Inertia.Zero()   # appendModel brings the base link's own mass along
+    return floating
 
 
 def _vector(what: str, values: ArrayLike, size: int) -> Array:

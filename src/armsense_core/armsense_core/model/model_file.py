@@ -182,8 +182,7 @@ class ModelFile:
         config = self.apply_config(model.config) if model.config else None
         armature = model.armature
         if config is not None:
-            armature = np.array([0.0 if j.drive == 'elastic_joint' else j.reflected_inertia
-                                 for j in config.joints.values()])
+            armature = np.array([joint.armature for joint in config.joints.values()])
         changed = model.replace(parameters=rows.ravel(), armature=armature)
         changed.config = config
         return changed

@@ -37,6 +37,8 @@ def load_description(path: Path, arguments: dict[str, str] | None = None) -> str
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise ArmsenseError(f'{path} is not valid XML: {error}') from error
+    except UnicodeDecodeError as error:
+        raise ArmsenseError(f'{path} is not text: {error.reason}') from error
     except OSError as error:
         raise ArmsenseError(f'cannot read {path}: {error.strerror}') from error
     except (xacro.XacroException, ExpatError) as error:
@@ -54,9 +56,9 @@ def check_inertials(root: ElementTree.Element, where: str) -> None:
                 for key, value in element.attrib.items():
                     _check_numbers(value, f'{where}: link {name!r}: {element.tag} {key}')
             mass = tag.find('mass')
-            if mass is not None and float(mass.get('value', 'nan')) <= 0.0:
-                raise BadValue(f'{where}: link {name!r}: mass', float(mass.get('value', 'nan')),
-                               '> 0 kg')
+            kilograms = math.nan if mass is None else float(mass.get('value', 'nan'))
+            if not kilograms > 0.0:
+                raise BadValue(f'{where}: link {name!r}: mass', kilograms, '> 0 kg')
 
 
 def _check_numbers(text: str, what: str) -> None:

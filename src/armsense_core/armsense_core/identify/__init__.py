@@ -1,0 +1,1 @@
+"""Identification of an arm's dynamics from recorded motion."""
