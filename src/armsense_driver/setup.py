@@ -16,5 +16,6 @@ setup(
     zip_safe=False,
     entry_points={'console_scripts': [
         'motor_board = armsense_driver.motor_board_node:main',
+        'ros2_control_bridge = armsense_driver.ros2_control_bridge_node:main',
     ]},
 )

@@ -47,7 +47,7 @@ class BackgroundExecutor:
     def _spin(self) -> None:
         while not self._stopping and self._node.context.ok():
             try:
-                self._executor.spin()
+                self._executor.spin_once()
             except (ExternalShutdownException, ShutdownException):
                 return
             except Exception:
@@ -59,14 +59,22 @@ class BackgroundExecutor:
     def stop(self) -> None:
         """Lets the current callback end, then ends the thread; may be called twice."""
         self._stopping = True
+        if self._thread.is_alive():
+            # A task wakes the executor for certain. Its shutdown does not: it may remove the
+            # wake-up just before the thread begins to wait, which then never ends.
+            self._executor.create_task(_nothing)
+            self._thread.join()
         self._executor.shutdown()
-        self._thread.join()
 
     def __enter__(self) -> BackgroundExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _nothing() -> None:
+    """Work for an executor that shall look up."""
 
 
 def spin_background(node: Node) -> BackgroundExecutor:

@@ -1,0 +1,111 @@
+"""`collision_observer`: residual of every joint at the control rate, collisions as events."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from std_srvs.srv import Trigger
+
+from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
+from armsense_core.detector import Detection
+from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile
+from armsense_core.observer import OBSERVERS
+from armsense_driver.lifecycle import LoopNode
+from armsense_driver.loop import (
+    event_qos, ReactiveLoop, run_node, StreamPublisher, StreamSubscription)
+from armsense_driver.parameters import declare, Parameter
+from armsense_msgs.msg import Collision, MotorStates, Residual
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('detection', '', 'yaml file of observers; empty: config/detection.yaml'),
+    Parameter('observer', '', 'observer; empty: that of the yaml file',
+              choices=('', *OBSERVERS)),
+    Parameter('autostart', True, 'configure and activate at once'),
+    Parameter('lockstep', False, 'stamps are virtual time'),
+)
+
+
+class CollisionObserverNode(LoopNode):
+    """Shell around `CollisionMonitor`."""
+
+    def __init__(self) -> None:
+        super().__init__('collision_observer')
+        self._settings = declare(self, PARAMETERS)
+        self.create_service(Trigger, '~/reset', self._reset)
+        if self._settings.autostart:
+            self.autostart()
+
+    def configure(self) -> None:
+        settings = self._settings
+        model = ArmModel.load(settings.arm, settings.model or None)
+        thresholds = None
+        if settings.model:
+            thresholds = ModelFile.read(settings.model, model.name).thresholds
+        self._monitor = CollisionMonitor(
+            model, DetectionConfig.of(model, settings.detection or None), thresholds,
+            settings.observer or None)
+        self._model = model
+        self._last_seq = self._last_stamp = self._collision_seq = self._count = 0
+        self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
+                                          optional=('joint_position', 'strain'))
+        self._residuals = StreamPublisher(self, Residual, 'residual', model.n)
+        self._collisions = self.create_publisher(Collision, 'collision', event_qos())
+
+    def make_loop(self) -> ReactiveLoop:
+        return ReactiveLoop(self._states, self._step)
+
+    def _step(self, message: Any) -> None:
+        if message.seq == self._last_seq:      # lock-step asks again: the answer was lost
+            self._residuals.publish()
+            return
+        dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
+        self._last_seq, self._last_stamp = message.seq, message.stamp_ns
+        result = self._monitor.step(message.position, message.torque, message.joint_position,
+                                    message.strain, message.enabled, dt)
+        if result.detection is not None:
+            self._publish_collision(result, result.detection)
+        self._publish_residual(result, message)
+
+    def _publish_residual(self, result: MonitorResult, state: Any) -> None:
+        out = self._residuals.message
+        out.seq, out.stamp_ns = state.seq, state.stamp_ns
+        out.collision_seq = self._collision_seq
+        out.raw, out.filtered = result.raw, result.filtered
+        out.threshold, out.exceeded = result.threshold, result.exceeded
+        out.valid = result.valid
+        self._residuals.publish()
+
+    def _publish_collision(self, result: MonitorResult, detection: Detection) -> None:
+        self._collision_seq = self._last_seq
+        self._count += 1
+        j = detection.joint
+        message = Collision(
+            seq=self._last_seq, id=self._count, source='joints',
+            joint=self._model.joint_names[j], link=self._model.link_names[j],
+            residual=float(detection.residual[j]), threshold=float(detection.threshold[j]))
+        message.header.frame_id = 'base_link'
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self._last_stamp, 10**9)
+        message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
+        self._collisions.publish(message)
+        self.get_logger().warning(
+            f'collision on {message.link}: {message.residual:+.2f} Nm at {message.joint}, '
+            f'threshold {message.threshold:.2f}')
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._monitor.observer.reset()
+        self._monitor.detector.reset()
+        response.success, response.message = True, 'anchored at the next state'
+        return response
+
+
+def main() -> int:
+    return run_node(CollisionObserverNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""An arm that somebody else drives: joint efforts in, joint efforts out, same rules as the boards'.
+
+For robots run by ros2_control (Gazebo, UR, Franka, ...): there is no board that could close a loop
+or damp by itself, so the law `kp (p_ref - p) + kd (v_ref - v) + torque` and the safe state are
+computed here, and silence of the robot is noticed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, nan
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmConfig
+from armsense_driver.arm_driver import Answer, Mode
+from armsense_driver.command_guard import CommandGuard, GuardLimits
+from armsense_driver.faults import Fault, FaultKind
+from armsense_driver.joint_map import JointCommand, Reading
+
+
+class EffortBridge:
+    """Modes, guard and law for one arm."""
+
+    def __init__(self, config: ArmConfig, limits: GuardLimits, command_timeout: int = 20,
+                 collision_answer: int = 10) -> None:
+        """Make a bridge.
+
+        Args:
+            config: The arm.
+            limits: Of its joints.
+            command_timeout: States without a new command before damping.
+            collision_answer: States for a controller to answer a collision.
+        """
+        self.names = config.joint_names
+        self.guard = CommandGuard(limits)
+        self.mode = Mode.DISCONNECTED
+        self.fault: Fault | None = None
+        self.seq = 0
+        self._torque_per_ampere = [j.torque_per_ampere for j in config.joints.values()]
+        self._command_timeout = command_timeout
+        self._collision_answer = collision_answer
+        self._command: JointCommand | None = None
+        self._received = 0
+        self._collision = (0, 0)     # newest reported: its seq, our seq then
+        self._answered = 0
+
+    def enable(self) -> Answer:
+        if self.mode == Mode.DISABLED:
+            self.mode, self._command = Mode.ENABLED, None
+            return Answer(True, 'enabled')
+        if self.mode == Mode.ENABLED:
+            return Answer(True, 'already enabled')
+        reason = self.fault.explanation if self.fault else 'no joint states arrive'
+        return Answer(False, f'cannot enable in mode {self.mode.name}: {reason}')
+
+    def disable(self) -> Answer:
+        if self.mode == Mode.ENABLED:
+            self.mode = Mode.DISABLED
+        return Answer(True, self.mode.name)
+
+    def clear_fault(self) -> Answer:
+        if self.mode == Mode.DAMPING:
+            self.mode, self.fault = Mode.DISABLED, None
+            self._answered = self._collision[0]
+        return Answer(True, 'enable to go on')
+
+    def emergency_stop(self) -> Answer:
+        self.fail(Fault(FaultKind.EMERGENCY_STOP))
+        return Answer(True, 'damping')
+
+    def fail(self, fault: Fault) -> None:
+        """Go to the safe state; the first fault stays."""
+        if self.mode != Mode.DAMPING:
+            self.mode, self.fault = Mode.DAMPING, fault
+
+    def silence(self) -> None:
+        """The robot has not reported for too long."""
+        if self.mode == Mode.ENABLED:
+            self.fail(Fault(FaultKind.BOARD_STALE, 'no joint states'))
+        elif self.mode == Mode.DISABLED:
+            self.mode = Mode.DISCONNECTED
+
+    def give(self, command: JointCommand, seq: int, collision_seq: int = 0) -> None:
+        """Take the newest command."""
+        self._command, self._received = command, self.seq
+        self._answered = max(self._answered, collision_seq)
+
+    def report_collision(self, seq: int) -> None:
+        if seq > self._collision[0]:
+            self._collision = (seq, self.seq)
+
+    def read(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
+             effort: Sequence[float]) -> Reading:
+        """State from a joint-state message with any order of names.
+
+        Raises:
+            ArmsenseError: A joint or its effort is missing.
+        """
+        missing = [name for name in self.names if name not in names]
+        if missing:
+            raise ArmsenseError(f'joint_states lacks {", ".join(missing)}; it has '
+                                f'{", ".join(names)}')
+        if not len(position) == len(velocity) == len(effort) == len(names):
+            raise ArmsenseError('joint_states needs position, velocity and effort of every joint')
+        order = [list(names).index(name) for name in self.names]
+        torque = [effort[k] for k in order]
+        self.seq += 1
+        reading = Reading([position[k] for k in order], [velocity[k] for k in order],
+                          [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],
+                          torque, [], [], nan)
+        if self.mode == Mode.DISCONNECTED:
+            self.mode = Mode.DISABLED
+        if not all(isfinite(v) for v in (*reading.position, *reading.velocity)):
+            self.fail(Fault(FaultKind.JUMP, 'a joint state is no number'))
+        elif self.mode == Mode.ENABLED:
+            self._check(reading)
+        return reading
+
+    def efforts(self, reading: Reading) -> list[float]:
+        """What to send to the robot now [Nm], (n,)."""
+        if self.mode == Mode.DAMPING:
+            return self._law(self.guard.damping(reading.position), reading)
+        if self.mode != Mode.ENABLED or self._command is None:
+            return [0.0] * len(self.names)
+        command = self.guard.limited(self._command, reading.position, reading.velocity)
+        return self._law(command, reading)
+
+    def _check(self, reading: Reading) -> None:
+        fault = self.guard.watch(reading.position, reading.velocity)
+        if fault is None and self._collision[0] > self._answered:
+            waited = self.seq - self._collision[1]
+            if waited > self._collision_answer:
+                fault = Fault(FaultKind.COLLISION_UNANSWERED, f'for {waited} states')
+        if fault is None and self._command is not None:
+            silence = self.seq - self._received
+            if silence > self._command_timeout:
+                fault = Fault(FaultKind.COMMAND_TIMEOUT, f'for {silence} states')
+            else:
+                fault = self.guard.check(self._command, reading.position)
+        if fault is not None:
+            self.fail(fault)
+
+    def _law(self, command: JointCommand, reading: Reading) -> list[float]:
+        top = self.guard.limits.torque
+        torque = [t + kp * (p - q) + kd * (v - dq) for t, kp, kd, p, q, v, dq in zip(
+            command.torque, command.kp, command.kd, command.position, reading.position,
+            command.velocity, reading.velocity, strict=True)]
+        return [min(max(t, -limit), limit) if isfinite(t) else 0.0
+                for t, limit in zip(torque, top, strict=True)]

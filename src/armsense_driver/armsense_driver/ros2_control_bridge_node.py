@@ -1,0 +1,136 @@
+"""`ros2_control_bridge`: the arm's topics on top of a robot that ros2_control runs.
+
+Reads `joint_states` with efforts, publishes `motor_states`; takes `motor_commands`, publishes
+efforts for a forwarding controller. Controllers and observers cannot tell it from `motor_board`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_driver.arm_driver import Mode
+from armsense_driver.effort_bridge import EffortBridge
+from armsense_driver.joint_map import JointCommand, Reading
+from armsense_driver.lifecycle import LoopNode
+from armsense_driver.loop import (
+    DirectSubscription, event_qos, latched_qos, ReactiveLoop, run_node, stream_qos,
+    StreamPublisher, StreamSubscription)
+from armsense_driver.motor_board_node import guard_limits
+from armsense_driver.parameters import declare, Parameter
+from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('hardware', 'ros2_control', 'who runs the robot', choices=('ros2_control', 'gazebo')),
+    Parameter('joint_states', 'joint_states', 'topic with position, velocity and effort'),
+    Parameter('efforts', 'effort_controller/commands', 'topic of the effort forwarding controller'),
+    Parameter('autostart', True, 'configure and activate at once'),
+    Parameter('enable_on_start', False, 'enable once joint states arrive'),
+    Parameter('silence', 0.05, '[s] without joint states before the safe state', low=0.005,
+              high=1.0),
+)
+
+
+class Ros2ControlBridgeNode(LoopNode):
+    """Shell around `EffortBridge`."""
+
+    def __init__(self) -> None:
+        super().__init__('ros2_control_bridge')
+        self._settings = declare(self, PARAMETERS)
+        for name in ('enable', 'disable', 'clear_fault', 'emergency_stop'):
+            self.create_service(Trigger, f'~/{name}', self._service(name))
+        self._mode = self.create_publisher(DriverMode, '~/mode', latched_qos())
+        if self._settings.autostart:
+            self.autostart()
+
+    def configure(self) -> None:
+        settings = self._settings
+        model = ArmModel.load(settings.arm, settings.model or None)
+        assert model.config is not None
+        self._bridge = EffortBridge(model.config, guard_limits(model))
+        self._published: Any = None
+        self._wants_enable = settings.enable_on_start
+        self._reported = ''
+        n = model.n
+        self._states = StreamPublisher(self, MotorStates, 'motor_states', n,
+                                       {'joint_position': 0, 'strain': 0}, 'base_link')
+        self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n)
+        self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
+        self._joint_states = DirectSubscription(self, JointState, settings.joint_states,
+                                                stream_qos())
+        self._efforts = self.create_publisher(Float64MultiArray, settings.efforts, 1)
+
+    def make_loop(self) -> ReactiveLoop:
+        return ReactiveLoop(self._joint_states, self._step, timeout=self._settings.silence,
+                            on_silence=self._silence)
+
+    def _step(self, message: JointState) -> None:
+        bridge = self._bridge
+        for collision in self._collisions.drain():
+            bridge.report_collision(collision.seq)
+        command = self._commands.take_latest()
+        if command is not None:
+            bridge.give(JointCommand(command.position, command.velocity, command.torque,
+                                     command.kp, command.kd, command.ki),
+                        command.seq, command.collision_seq)
+        try:
+            reading = bridge.read(message.name, message.position, message.velocity,
+                                  message.effort)
+        except ArmsenseError as error:
+            if str(error) != self._reported:
+                self._reported = str(error)
+                self.get_logger().error(self._reported)
+            return
+        if self._wants_enable and bridge.mode == Mode.DISABLED:
+            self._wants_enable = False
+            bridge.enable()
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        self._publish(reading, stamp)
+
+    def _silence(self) -> None:
+        self._bridge.silence()
+        self._publish_mode(0)
+
+    def _publish(self, reading: Reading, stamp_ns: int) -> None:
+        message = self._states.message
+        message.seq, message.stamp_ns = self._bridge.seq, stamp_ns
+        message.position, message.velocity = reading.position, reading.velocity
+        message.current, message.torque = reading.current, reading.torque
+        message.power = reading.power
+        message.enabled = self._bridge.mode == Mode.ENABLED
+        self._states.publish()
+        self._efforts.publish(Float64MultiArray(data=self._bridge.efforts(reading)))
+        self._publish_mode(stamp_ns)
+
+    def _publish_mode(self, stamp_ns: int) -> None:
+        now = (self._bridge.mode, self._bridge.fault)
+        if now == self._published:
+            return
+        self._published = now
+        fault = self._bridge.fault
+        message = DriverMode(mode=int(self._bridge.mode), fault=fault.name if fault else '',
+                             explanation=fault.explanation if fault else '')
+        message.stamp.sec, message.stamp.nanosec = divmod(stamp_ns, 10**9)
+        self._mode.publish(message)
+
+    def _service(self, name: str) -> Any:
+        def serve(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            response.success, response.message = getattr(self._bridge, name)()
+            return response
+        return serve
+
+
+def main() -> int:
+    return run_node(Ros2ControlBridgeNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
