@@ -7,12 +7,14 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 from rcl_interfaces.srv import GetParameters
 import rclpy
 from rclpy.context import Context
+import rclpy.executors
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
@@ -34,9 +36,10 @@ DOMAIN = os.getpid() % 90 + 10
 PATIENCE = 30.0  # [s] far beyond what is needed: these tests judge order, not time
 
 
-def start(name: str) -> subprocess.Popen:
+def start(name: str, *ros_args: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, str(PEER), name, '--ros-args', '-p', 'realtime:=false'], text=True,
+        [sys.executable, str(PEER), name, '--ros-args', '-p', 'realtime:=false',
+         *ros_args], text=True,
         env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -153,6 +156,37 @@ def test_executor_sleeps_while_the_stream_flows(node, states, monkeypatch):
     assert 0 < len(rounds) < 50
 
 
+def test_executor_stops_even_if_it_was_about_to_wait(node, monkeypatch):
+    about_to_wait, stop_begun = threading.Event(), threading.Event()
+    count = rclpy.executors.NumberOfEntities
+
+    def pause(*counts):
+        about_to_wait.set()
+        stop_begun.wait(PATIENCE)
+        return count(*counts)
+    monkeypatch.setattr(rclpy.executors, 'NumberOfEntities', pause)
+    executor = spin_background(node)
+    assert about_to_wait.wait(PATIENCE)
+    stopper = threading.Thread(target=executor.stop, daemon=True)
+    stopper.start()
+    time.sleep(0.2)  # the stop is on its way and cannot end yet
+    stop_begun.set()
+    stopper.join(PATIENCE)
+    assert not stopper.is_alive()
+
+
+def test_executor_ends_with_its_context():
+    context = Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = Node('short', context=context)
+    executor = spin_background(node)
+    rclpy.shutdown(context=context)
+    executor.stop()
+    executor.stop()
+    assert executor.errors == 0
+    node.destroy_node()
+
+
 def test_parameters_are_served_while_the_loop_runs(node, driver, states):
     before = states.wait(PATIENCE).seq
     answer = call(node, GetParameters, '/driver/get_parameters',
@@ -194,12 +228,12 @@ def test_reliable_stream_waits_for_one_answer(node):
 
 
 def test_controller_answers_in_another_process(node):
-    echo = start('echo')
+    echo = start('echo', '-r', '__ns:=/alone')  # away from the driver's states
     try:
         assert echo.stdout is not None
         assert echo.stdout.readline() == 'running\n'
-        publisher = node.create_publisher(MotorStates, 'motor_states', stream_qos())
-        commands = StreamSubscription(node, MotorCommands, 'motor_commands', 4)
+        publisher = node.create_publisher(MotorStates, '/alone/motor_states', stream_qos())
+        commands = StreamSubscription(node, MotorCommands, '/alone/motor_commands', 4)
         good = MotorStates(seq=9, position=[1.0, 2.0, 3.0, 4.0])
         good.velocity = good.current = good.torque = good.position
         bad = MotorStates(seq=8)  # no joints

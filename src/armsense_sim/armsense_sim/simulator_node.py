@@ -67,6 +67,7 @@ class SimulatorNode(Node):
         self._seq = 0
         self._touching = False
         self._supported = True
+        self._errors = [board.error for board in self._boards.rack.boards]
         self._truth = self.create_publisher(ContactTruth, 'ground_truth', event_qos(1000))
         self.create_service(PlaceObstacle, '~/place_obstacle', self._place_obstacle)
         self.create_service(InjectFault, '~/inject_fault', self._inject_fault)
@@ -76,9 +77,10 @@ class SimulatorNode(Node):
 
     def close(self) -> None:
         self._server.close()
-        unsafe = self._boards.rack.unsafe_frames
-        if unsafe:
-            self.get_logger().error(f'{unsafe} unsafe frames')
+        for number, board in enumerate(self._boards.rack.boards):
+            if board.unsafe.total:
+                self.get_logger().error(f'board {number}: {board.unsafe.total} unsafe frames, the '
+                                        f'last: {board.unsafe.last}')
 
     def _step(self, exchange: Any) -> None:
         """One period: boards, wire, plant."""
@@ -90,6 +92,7 @@ class SimulatorNode(Node):
         state = self._plant.state
         torque = self._boards.step(self._dt, state.motor_position, state.motor_velocity,
                                    state.joint_position, state.strain)
+        self._report_trips(now)
         if not exchange():
             return
         # Like a real arm without brakes it lies on its stand until the motors carry it.
@@ -97,6 +100,14 @@ class SimulatorNode(Node):
         if not self._supported:
             self._plant.step(torque, self._dt)
             self._publish_truth(now)
+
+    def _report_trips(self, now: float) -> None:
+        for number, board in enumerate(self._boards.rack.boards):
+            if board.error != self._errors[number]:
+                self._errors[number] = board.error
+                if board.error:
+                    self.get_logger().warning(
+                        f'board {number} tripped at {now:.3f} s: {board.error.name.lower()}')
 
     def _try(self, event: Event) -> None:
         try:

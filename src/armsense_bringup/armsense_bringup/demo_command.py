@@ -1,0 +1,115 @@
+"""`./armsense demo`: a simulated arm on emulated boards hits, is hit, feels it, and reacts.
+
+Real nodes, real DDS; the motors and the world are simulated. The motion is driven twice, with and
+without reaction. Ends with a table, a figure and a bag under out/demo/. Exit code 0: it worked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+import shutil
+import sys
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from armsense_bringup.demo_figure import draw
+from armsense_bringup.demo_report import read_run, Run
+from armsense_bringup.demo_run import run
+from armsense_bringup.demo_scenario import Demo, START
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmConfig
+
+
+def main() -> int:
+    options = _parse()
+    console = Console(stderr=True)
+    root = Path(os.environ['ARMSENSE_ROOT'])
+    folder = Path(options.out or root / 'out' / 'demo' / options.arm)
+    begin = time.monotonic()
+    try:
+        joints = list(ArmConfig.load(options.arm).joint_names)
+        runs = _both_runs(options, joints, root, folder, console)
+    except ArmsenseError as error:
+        console.print(f'[red]the demo failed:[/red] {error}')
+        return 1
+    draw(*runs, joints, START, folder / 'demo.png')
+    summary = _summary(*runs, time.monotonic() - begin)
+    console.print(_table(*runs))
+    console.print(f'figure {_short(folder / "demo.png")}, bag {_short(folder / "resume" / "bag")}; '
+                  f'{summary["seconds"]:.0f} s. A simulation is no safety certificate.')
+    if options.json:
+        print(json.dumps(summary))
+    worked = summary['detected'] and summary['resumed'] and not summary['false_alarms']
+    return 0 if worked else 1
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='armsense demo', description=__doc__)
+    parser.add_argument('--arm', default='laas4', choices=('laas4', 'biorob', 'tudor'))
+    parser.add_argument('--realtime', action='store_true', help='wall clock instead of lock-step')
+    parser.add_argument('--out', help='folder for results (default out/demo/ARM)')
+    parser.add_argument('--json', action='store_true', help='one JSON object at the end')
+    return parser.parse_args()
+
+
+def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folder: Path,
+               console: Console) -> tuple[Run, Run]:
+    shutil.rmtree(folder, ignore_errors=True)
+    demo = Demo.of(options.arm)
+    runs = []
+    for reaction, text in (('resume', 'with reaction'), ('ignore', 'without reaction')):
+        with console.status(f'{options.arm}: {text} ...'):
+            bag = run(demo, joints, reaction, root / 'launch' / 'arm.launch.xml',
+                      folder / reaction, lockstep=not options.realtime)
+            runs.append(read_run(bag))
+        console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
+                      f'{len(runs[-1].touches)} contacts')
+    return runs[0], runs[1]
+
+
+def _summary(with_reaction: Run, without: Run, seconds: float) -> dict[str, object]:
+    touches = with_reaction.touches
+    detected = len(touches) >= 2 and all(t.felt is not None for t in touches)
+    delay = touches[0].delay if touches else None
+    return {
+        'detected': detected,
+        'delay_ms': None if delay is None else round(delay * 1e3, 3),
+        'peak_force_n': round(touches[0].peak, 2) if touches else None,
+        'peak_force_without_reaction_n': (round(max(t.peak for t in without.touches), 2)
+                                          if without.touches else None),
+        'resumed': with_reaction.resumed,
+        'false_alarms': with_reaction.false_alarms,
+        'seconds': round(seconds, 1),
+    }
+
+
+def _table(with_reaction: Run, without: Run) -> Table:
+    table = Table(title='contacts: true and felt')
+    for column in ('run', 'time [s]', 'link hit', 'felt after [ms]', 'felt at', 'peak force [N]',
+                   'lasted [ms]'):
+        table.add_column(column, justify='left' if column in ('run',) else 'right')
+    for name, data in (('reaction', with_reaction), ('no reaction', without)):
+        for touch in data.touches:
+            delay = touch.delay
+            table.add_row(
+                name, f'{touch.begin - START:.3f}', touch.link,
+                '[red]missed[/red]' if delay is None else f'{delay * 1e3:.0f}', touch.felt_link,
+                f'{touch.peak:.1f}', f'{(touch.end - touch.begin) * 1e3:.0f}')
+        table.add_row(name, '', '', f'{data.false_alarms} false alarms', '', '', '')
+    return table
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What happens in the demo: where the arm goes, what stands in its way, who pushes it.
+
+Everything is in virtual time from the start of the simulation, so two runs of the same seed are
+the same run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from armsense_core.model import ArmModel
+
+START = 5.0          # [s] the motors are enabled and the goal has arrived long before
+SWING = 1.2          # [s] for the first leg
+REMOVED = 1.8        # [s] after the start of the motion, the obstacle is taken away
+PUSHED = 8.5         # [s] after the start, somebody pushes the resting arm
+END = 10.5           # [s] after the start
+ANGLE = 1.2          # [rad] of the first joint, from its home
+STRUCK = 0.7         # [rad] where the hand meets the obstacle
+RADIUS = 0.05        # [m]
+STIFFNESS = 20e3     # [N/m] of the obstacle: hard rubber
+PUSH = 12.0          # [N]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Scenario and goal for one arm."""
+
+    arm: str
+    waypoints: tuple[tuple[float, tuple[float, ...]], ...]   # [s] after the start, [rad]
+    obstacle: tuple[float, float, float]                     # [m]
+    pushed_link: str
+    push_point: tuple[float, float, float]                   # [m] in the link's frame
+    push: tuple[float, float, float]                         # [N]
+
+    @classmethod
+    def of(cls, arm: str) -> Demo:
+        """The demo of an arm: its first joint swings the hand against a sphere."""
+        model = ArmModel.load(arm)
+        assert model.config is not None
+        home = np.array(model.config.home or [0.0] * model.n)
+        there, struck = home.copy(), home.copy()
+        there[0] += ANGLE
+        struck[0] += STRUCK
+        hand = model.frame_pose(struck)[:3, 3]
+        last = model.link_names[-1]
+        to_tool = np.linalg.inv(model.frame_pose(home, last)) @ model.frame_pose(home)
+        # Back at home the hand is pushed against the swing of the first joint.
+        side = model.jacobian(home)[:3, 0]
+        side = -PUSH * side / np.linalg.norm(side)
+        return cls(
+            arm=arm,
+            waypoints=((SWING, tuple(there.tolist())), (2.0 * SWING, tuple(home.tolist()))),
+            obstacle=tuple(hand.tolist()), pushed_link=last,
+            push_point=tuple(to_tool[:3, 3].tolist()), push=tuple(side.tolist()))
+
+    def write_scenario(self, path: Path) -> None:
+        """Events for the simulator."""
+        events = [
+            {'time': 0.0, 'place': {'name': 'obstacle', 'position': list(self.obstacle),
+                                    'radius': RADIUS, 'stiffness': STIFFNESS}},
+            {'time': START + REMOVED, 'remove': 'obstacle'},
+            {'time': START + PUSHED, 'push': {
+                'link': self.pushed_link, 'point': list(self.push_point),
+                'force': list(self.push), 'duration': 0.3}},
+        ]
+        path.write_text(yaml.safe_dump({'events': events}))
