@@ -11,7 +11,7 @@ import time
 from control_msgs.action import FollowJointTrajectory
 import rclpy
 from rclpy.action import ActionClient
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectoryPoint
@@ -51,12 +51,16 @@ class ArmClient:
         self.trajectory = ActionClient(node, FollowJointTrajectory, 'follow_joint_trajectory')
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(node)
+        self._closing = False
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
     def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+        try:
             self._executor.spin()
+        except Exception:                  # rclpy's own race with its shutdown
+            if not self._closing:
+                raise
 
     def _on_state(self, message: MotorStates) -> None:
         self.state = message
@@ -84,11 +88,12 @@ class ArmClient:
         self.node.destroy_client(client)
         return future.result()
 
-    def send(self, points, names=JOINTS, reaction: str = ''):
-        """Start a trajectory [(seconds, positions), ...]; returns the goal handle."""
+    def send(self, points, names=JOINTS, reaction: str = '', start: int = 0):
+        """Send a trajectory [(seconds, positions), ...] to begin at `start` [s]; its handle."""
         goal = FollowJointTrajectory.Goal()
         goal.trajectory.joint_names = list(names)
         goal.trajectory.header.frame_id = f'reaction={reaction}' if reaction else ''
+        goal.trajectory.header.stamp.sec = start
         for seconds, positions in points:
             point = JointTrajectoryPoint(positions=[float(p) for p in positions])
             point.time_from_start.sec = int(seconds)
@@ -99,12 +104,19 @@ class ArmClient:
         self.wait(future.done, 10.0, 'goal response')
         return future.result()
 
+    @property
+    def time(self) -> float:
+        """Stamp of the newest state [s]."""
+        stamp = self.state.header.stamp
+        return stamp.sec + 1e-9 * stamp.nanosec
+
     def result(self, handle, timeout: float = 60.0):
         future = handle.get_result_async()
         self.wait(future.done, timeout, 'trajectory result')
         return future.result().result
 
     def close(self) -> None:
+        self._closing = True
         self._executor.shutdown()
         self._context.try_shutdown()
         self._thread.join()

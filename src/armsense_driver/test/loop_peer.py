@@ -30,6 +30,7 @@ class Driver(Node):
     def __init__(self) -> None:
         super().__init__('driver')
         self.declare_parameter('gain', 2.5)
+        self._begun = False
         self.create_service(Trigger, '~/fail', lambda request, response: 1 // 0)
         self.create_service(Trigger, '~/count', self._count)
         self._states = StreamPublisher(
@@ -43,7 +44,8 @@ class Driver(Node):
         state.position = [0.1, 0.2, 0.3, 0.4]
         state.enabled = True
         self._states.publish()
-        if tick == 1:
+        if not self._begun:  # tick 1 itself may have been skipped
+            self._begun = True
             say('running')
 
     def _count(self, request, response):

@@ -44,6 +44,20 @@ def start(name: str, *ros_args: str) -> subprocess.Popen:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def start_running(name: str, *ros_args: str) -> subprocess.Popen:
+    """Starts a peer and waits until it says that it runs."""
+    process = start(name, *ros_args)
+    assert process.stdout is not None
+    watchdog = threading.Timer(PATIENCE, process.kill)
+    watchdog.start()
+    line = process.stdout.readline()
+    watchdog.cancel()
+    if line != 'running\n':
+        _, err, code = finish(process)
+        pytest.fail(f'{name} did not start (exit code {code}): {err}')
+    return process
+
+
 def finish(process: subprocess.Popen, *signals: int) -> tuple[str, str, int]:
     """Sends signals, waits for the end; the process never outlives the test."""
     try:
@@ -68,10 +82,8 @@ def node() -> Iterator[Node]:
 
 @pytest.fixture(scope='module')
 def driver() -> Iterator[subprocess.Popen]:
-    process = start('driver')
+    process = start_running('driver')
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == 'running\n'
         yield process
     finally:
         finish(process, signal.SIGINT)
@@ -228,10 +240,8 @@ def test_reliable_stream_waits_for_one_answer(node):
 
 
 def test_controller_answers_in_another_process(node):
-    echo = start('echo', '-r', '__ns:=/alone')  # away from the driver's states
+    echo = start_running('echo', '-r', '__ns:=/alone')  # away from the driver's states
     try:
-        assert echo.stdout is not None
-        assert echo.stdout.readline() == 'running\n'
         publisher = node.create_publisher(MotorStates, '/alone/motor_states', stream_qos())
         commands = StreamSubscription(node, MotorCommands, '/alone/motor_commands', 4)
         good = MotorStates(seq=9, position=[1.0, 2.0, 3.0, 4.0])
@@ -257,9 +267,7 @@ def test_controller_answers_in_another_process(node):
 @pytest.mark.parametrize('signals', [
     (signal.SIGINT, signal.SIGINT), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
 def test_signals_end_a_node_in_order(signals):
-    process = start('driver')
-    assert process.stdout is not None
-    assert process.stdout.readline() == 'running\n'
+    process = start_running('driver')
     out, err, code = finish(process, *signals)
     assert code == 0
     assert out.splitlines() == ['closed', 'threads: 1']
@@ -268,9 +276,7 @@ def test_signals_end_a_node_in_order(signals):
 
 
 def test_node_without_loop_ends_too():
-    process = start('idle')
-    assert process.stdout is not None
-    assert process.stdout.readline() == 'running\n'
+    process = start_running('idle')
     out, err, code = finish(process, signal.SIGINT)
     assert (out, code) == ('threads: 1\n', 0)
     assert 'Traceback' not in err

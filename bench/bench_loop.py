@@ -1,0 +1,214 @@
+"""The 1 kHz loop between processes: armsense_driver.loop against rclpy's executor.
+
+Four runs of the same length:
+
+- ours: driver and controller on our loop; the driver takes the newest command at its next tick;
+- waking: the same, but the driver waits for each answer, to see the round trip;
+- stock: the same two written with timer, subscription and `rclpy.spin`;
+- chain: driver, controller, observer and base reaction on our loop.
+
+Only messages are exchanged, nothing is computed. Beside the pairs a bare sleep loop runs, and the
+load of everything else on the machine is measured: both tell how far to trust the figures.
+
+    ./armsense bench loop --seconds 60 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+import contextlib
+import json
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, NamedTuple
+
+from bench.report import emit
+
+ROOT = Path(__file__).resolve().parent.parent
+TICK = os.sysconf('SC_CLK_TCK')  # [1/s] unit of the kernel's accounts
+START_LIMIT = 30.0  # [s]
+CHAIN = ('driver', 'controller', 'observer', 'base_reaction')
+
+
+class Role(NamedTuple):
+    name: str    # in the report
+    module: str  # in bench
+    role: str
+
+
+class Run(NamedTuple):
+    """One measurement; CPU in percent of one core."""
+
+    cpu: dict[str, float]
+    figures: dict[str, dict[str, Any]]
+    others_cpu: float   # of all other processes of the machine
+
+    @property
+    def total(self) -> float:
+        return sum(share for name, share in self.cpu.items() if name != 'bare')
+
+
+def ours(role: str, name: str = '') -> Role:
+    return Role(name or role, 'bench.loop_ours', role)
+
+
+RUNS = {
+    'ours': (ours('driver'), ours('controller'), ours('bare')),
+    'waking': (ours('waking_driver', 'driver'), ours('controller'), ours('bare')),
+    'stock': (Role('driver', 'bench.loop_stock', 'driver'),
+              Role('controller', 'bench.loop_stock', 'controller'), ours('bare')),
+    'chain': tuple(ours(name) for name in CHAIN)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog='armsense bench loop', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--seconds', type=float, default=20.0, help='length of each run')
+    parser.add_argument('--json', action='store_true', help='JSON object as the last line')
+    parser.add_argument('--no-realtime', action='store_true', help='ask for no SCHED_FIFO')
+    options = parser.parse_args(argv)
+    realtime = not options.no_realtime
+    runs = {name: measure(roles, options.seconds, realtime) for name, roles in RUNS.items()}
+    result = summarise(options.seconds, runs)
+    emit('1 kHz between processes (CPU: percent of one core)', COLUMNS, table(result), result,
+         options.json, notes(result))
+    return 0
+
+
+def measure(roles: Sequence[Role], seconds: float, realtime: bool) -> Run:
+    """Starts the processes, lets them run, and collects what they used and report."""
+    with contextlib.ExitStack() as stack:
+        processes = {role.name: stack.enter_context(started(role, realtime)) for role in roles}
+        wait_for_begin(processes['driver'])
+        pids = {name: process.pid for name, process in processes.items()}
+        before, all_before, begin = cpu_seconds(pids), busy_seconds(), time.monotonic()
+        time.sleep(seconds)
+        after, all_after, end = cpu_seconds(pids), busy_seconds(), time.monotonic()
+        figures = {name: finish(process) for name, process in processes.items()}
+    used = {name: 100.0 * (after[name] - before[name]) / (end - begin) for name in pids}
+    others = 100.0 * (all_after - all_before) / (end - begin) - sum(used.values())
+    return Run(used, figures, max(others, 0.0))
+
+
+@contextlib.contextmanager
+def started(role: Role, realtime: bool) -> Iterator[subprocess.Popen[str]]:
+    environment = {
+        **os.environ, 'ROS_DOMAIN_ID': str(os.getpid() % 90 + 10),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    # Field checks are for tests: a user's nodes run without.
+    environment.pop('ROS_PYTHON_CHECK_FIELDS', None)
+    command = [sys.executable, '-m', role.module, role.role]
+    command += ['--ros-args', '-p', f'realtime:={str(realtime).lower()}']
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True,
+                               stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for_begin(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    watchdog = threading.Timer(START_LIMIT, process.kill)
+    watchdog.start()
+    try:
+        line = process.stdout.readline()
+    finally:
+        watchdog.cancel()
+    if line != 'begin\n':
+        raise SystemExit(f'bench loop: the driver got no answers within {START_LIMIT:.0f} s')
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Interrupts a role and returns what it reports."""
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=START_LIMIT)
+    return dict(json.loads(out.splitlines()[-1]))
+
+
+def cpu_seconds(pids: dict[str, int]) -> dict[str, float]:
+    """User and system time of each process, all its threads."""
+    seconds = {}
+    for name, pid in pids.items():
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+        seconds[name] = (int(fields[11]) + int(fields[12])) / TICK
+    return seconds
+
+
+def busy_seconds() -> float:
+    """Time that all cores were busy, for us or (stolen) for other virtual machines."""
+    fields = [int(f) for f in Path('/proc/stat').read_text().splitlines()[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICK  # without idle and waiting for disks
+
+
+def summarise(seconds: float, runs: dict[str, Run]) -> dict[str, Any]:
+    our, waking, stock = (summarise_pair(runs[name]) for name in ('ours', 'waking', 'stock'))
+    chain = runs['chain']
+    return {
+        'seconds': seconds,
+        'cpu_ratio': stock['cpu_percent']['total'] / our['cpu_percent']['total'],
+        # The executor skips ticks instead of using more than it gets: per tick it costs more.
+        'cpu_ratio_per_tick': stock['cpu_us_per_tick'] / our['cpu_us_per_tick'],
+        'rtt_us': {key: waking['rtt_us'][key] for key in ('p50', 'p99')},
+        'missed_percent': our['missed_percent'],
+        'chain_cpu_percent': chain.total,
+        'stock': stock,
+        'ours': {**our, 'waking': waking},
+        'chain': {
+            'cpu_percent': chain.cpu, 'others_cpu_percent': chain.others_cpu,
+            'missed_percent': chain.figures['driver']['missed_percent'],
+            'answered_percent': chain.figures['driver']['answered_percent'],
+            'response_us': {n: chain.figures[n]['response_us'] for n in CHAIN[1:]}},
+        'privileges': runs['ours'].figures['driver']['privileges'],
+    }
+
+
+def summarise_pair(run: Run) -> dict[str, Any]:
+    driver = run.figures['driver']
+    return {
+        'cpu_percent': {**{n: run.cpu[n] for n in ('driver', 'controller')}, 'total': run.total},
+        'cpu_us_per_tick': 10.0 * run.total / (1.0 - driver['missed_percent'] / 100.0),
+        'rtt_us': driver.get('rtt_us'),
+        'missed_percent': driver['missed_percent'],
+        'bare': run.figures['bare'],
+        'others_cpu_percent': run.others_cpu}
+
+
+COLUMNS = ('', 'driver', 'controller', 'all', 'trip p50 us', 'trip p99 us', 'missed %',
+           'bare missed %', 'other load')
+
+
+def table(result: dict[str, Any]) -> Iterator[list[Any]]:
+    yield pair_row('our loop', result['ours'])
+    yield pair_row('our loop, waking', result['ours']['waking'])
+    yield pair_row('rclpy executor', result['stock'])
+    chain = result['chain']
+    cpu = chain['cpu_percent']
+    yield ['chain of four', cpu['driver'], cpu['controller'], result['chain_cpu_percent'],
+           None, None, chain['missed_percent'], None, chain['others_cpu_percent']]
+
+
+def pair_row(text: str, pair: dict[str, Any]) -> list[Any]:
+    cpu, trip = pair['cpu_percent'], pair['rtt_us'] or {}
+    return [text, cpu['driver'], cpu['controller'], cpu['total'], trip.get('p50'), trip.get('p99'),
+            pair['missed_percent'], pair['bare']['missed_percent'], pair['others_cpu_percent']]
+
+
+def notes(result: dict[str, Any]) -> Iterator[str]:
+    yield (f'{result["cpu_ratio"]:.1f} times less CPU than rclpy\'s executor, '
+           f'{result["cpu_ratio_per_tick"]:.1f} times less per tick; in the chain '
+           f'{result["chain"]["answered_percent"]:.1f} % of the commands were in time')
+    privileges = result['privileges']
+    if privileges and privileges['explanation']:
+        yield privileges['explanation']
+
+
+if __name__ == '__main__':
+    sys.exit(main())

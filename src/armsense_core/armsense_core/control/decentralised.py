@@ -1,0 +1,85 @@
+"""Independent joints, closed on the boards through their gains (thesis 004, eqs. 4.4-4.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armsense_core.control.law import Gain, Law
+from armsense_core.control.types import ArmState, Command, Reference
+from armsense_core.model import ArmModel
+from armsense_core.schema import quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiVelocityGains:
+    """PI on the velocity error."""
+
+    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+
+
+class PiVelocity(Law):
+    """PI velocity control.
+
+    The integral of the velocity error is the position error, so the board's position gain is the
+    integral gain and its velocity gain the proportional one (eq. 4.5).
+    """
+
+    name = 'pi_velocity'
+    Gains = PiVelocityGains
+
+    def __init__(self, model: ArmModel, gains: PiVelocityGains) -> None:
+        super().__init__(model, gains)
+        self._kp, self._kd = self.gain('integral'), self.gain('proportional')
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Reference and gains for the boards."""
+        motor = self.drivetrain.motor
+        return Command(motor(reference.q), motor(reference.dq), self.zero, self._kp, self._kd,
+                       self.zero)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PidPositionGains:
+    """PID on the position error."""
+
+    kp: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+    ki: Gain = quantity(unit='Nm/(rad s)', low=0, high=1e8)
+    kd: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+    integral_limit: float = quantity(0.5, low=0, high=1,
+                                     text='of the integral torque, per torque limit')
+
+
+class PidPosition(Law):
+    """PID position control (eq. 4.4).
+
+    Boards that integrate (profile laas_inhouse) get the integral gain; for all others the host
+    integrates and sends the torque.
+    """
+
+    name = 'pid_position'
+    Gains = PidPositionGains
+
+    def __init__(self, model: ArmModel, gains: PidPositionGains) -> None:
+        super().__init__(model, gains)
+        self._kp, self._ki, self._kd = self.gain('kp'), self.gain('ki'), self.gain('kd')
+        boards = model.config.boards if model.config is not None else None
+        self.integrates_on_board = boards is not None and boards.protocol == 'laas_inhouse'
+        self._limit = gains.integral_limit * model.effort_limits   # [Nm]
+        self._integral = np.zeros(model.n)                         # [Nm] host integral
+
+    def reset(self, state: ArmState) -> None:
+        """Forget the integral."""
+        self._integral = np.zeros(self.model.n)
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Reference, gains and, if need be, the integral."""
+        position = self.drivetrain.motor(reference.q)
+        velocity = self.drivetrain.motor(reference.dq)
+        if self.integrates_on_board:
+            return Command(position, velocity, self.zero, self._kp, self._kd, self._ki)
+        wound = self._integral + self._ki * (position - state.theta) * dt
+        self._integral = np.minimum(np.maximum(wound, -self._limit), self._limit)
+        return Command(position, velocity, self._integral, self._kp, self._kd, self.zero)

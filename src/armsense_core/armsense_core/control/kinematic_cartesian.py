@@ -1,0 +1,66 @@
+"""Kinematic control of Cartesian motion (thesis 004, section 2.5.3, fig. 2.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armsense_core.control.law import Gain, Law
+from armsense_core.control.types import ArmState, Array, Command, Reference, TaskReference
+from armsense_core.control.velocity_loop import VelocityLoop
+from armsense_core.model import ArmModel
+from armsense_core.schema import quantity
+from armsense_core.trajectory.task_motion import damped_solve
+
+
+@dataclass(frozen=True, kw_only=True)
+class KinematicCartesianGains:
+    """Outer loop on the tool position, inner loop on the joint velocities."""
+
+    position: float = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
+    null_space: float = quantity(0.5, unit='1/s', low=0, high=10, text='pull to the mid-range')
+    threshold: float = quantity(0.05, unit='m/rad', above=0, high=1,
+                                text='singular value below which damping sets in')
+    damping: float = quantity(0.05, unit='m/rad', above=0, high=1)
+    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+
+
+class KinematicCartesian(Law):
+    """dq = J+ (dp_d + K (p_d - p)) + (1 - J+ J) k0 (q_mid - q), followed by the velocity loop.
+
+    The task is the position of the tool's origin. J+ is damped near singularities, where the
+    tool then lags instead of the joints running away.
+    """
+
+    name = 'kinematic_cartesian'
+    Gains = KinematicCartesianGains
+
+    def __init__(self, model: ArmModel, gains: KinematicCartesianGains) -> None:
+        super().__init__(model, gains)
+        lower, upper = model.position_limits
+        self._middle = 0.5 * (lower + upper)
+        self._loop = VelocityLoop(self.gain('proportional'), self.gain('integral'),
+                                  model.effort_limits, model.velocity_limits, self.zero)
+
+    def reset(self, state: ArmState) -> None:
+        """Start without integral."""
+        self._loop.reset(state)
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Velocity for the boards."""
+        task = reference.task or self._task(reference)
+        velocity = self.velocity(state.q, task)
+        return self._loop.command(state, self.drivetrain.motor(velocity), self.zero, dt)
+
+    def velocity(self, q: Array, task: TaskReference) -> Array:
+        """Joint velocity that shall be driven [rad/s], (n,)."""
+        gains: KinematicCartesianGains = self.gains
+        pose, J = self.model.frame_pose(q), self.model.jacobian(q)[:3]   # (3, n)
+        dp = task.velocity + gains.position * (task.position - pose[:3, 3])
+        pull = gains.null_space * (self._middle - q)
+        return pull + damped_solve(J, dp - J.dot(pull), gains.threshold, gains.damping)
+
+    def _task(self, reference: Reference) -> TaskReference:
+        """Tool motion of a joint motion."""
+        position = self.model.frame_pose(reference.q)[:3, 3]
+        return TaskReference(position, self.model.jacobian(reference.q)[:3] @ reference.dq)

@@ -1,0 +1,47 @@
+"""Kinematic control of joint motion (thesis 004, section 2.5.2, fig. 2.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from armsense_core.control.law import Gain, Law
+from armsense_core.control.types import ArmState, Array, Command, Reference
+from armsense_core.control.velocity_loop import VelocityLoop
+from armsense_core.model import ArmModel
+from armsense_core.schema import quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class KinematicJointGains:
+    """Outer loop on the position error, inner loop on the velocity error."""
+
+    position: Gain = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
+    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+
+
+class KinematicJoint(Law):
+    """dq = dq_d + K (q_d - q), followed by the velocity loop; the error decays with exp(-K t)."""
+
+    name = 'kinematic_joint'
+    Gains: ClassVar[type] = KinematicJointGains
+
+    def __init__(self, model: ArmModel, gains: Any) -> None:
+        super().__init__(model, gains)
+        self._K = self.gain('position')
+        self._loop = VelocityLoop(self.gain('proportional'), self.gain('integral'),
+                                  model.effort_limits, model.velocity_limits, self.zero)
+
+    def reset(self, state: ArmState) -> None:
+        """Start without integral."""
+        self._loop.reset(state)
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Velocity for the boards."""
+        velocity = self.velocity(state, reference, dt)
+        return self._loop.command(state, self.drivetrain.motor(velocity), self.zero, dt)
+
+    def velocity(self, state: ArmState, reference: Reference, dt: float) -> Array:
+        """Joint velocity that shall be driven [rad/s], (n,)."""
+        return reference.dq + self._K * (reference.q - state.q)

@@ -1,0 +1,66 @@
+"""The interface of all control laws, and how gains are given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armsense_core.control.drivetrain import Drivetrain
+from armsense_core.control.types import ArmState, Array, Command, constant, Reference
+from armsense_core.errors import BadValue
+from armsense_core.model import ArmModel
+
+Gain = tuple[float, ...]   # one number per joint, or a single one for all
+
+
+class Law(ABC):
+    """State and reference in, command out; one cycle per `step`.
+
+    A law is one file: a frozen dataclass of gains (`Gains`, with ranges), `step`, and `reset` if
+    it remembers anything. `control.laws.LAWS` names it, `config/controllers.yaml` sets it.
+    """
+
+    name: ClassVar[str]
+    Gains: ClassVar[type]
+
+    def __init__(self, model: ArmModel, gains: Any) -> None:
+        """Bind a law to an arm.
+
+        Args:
+            model: The arm.
+            gains: Instance of the law's `Gains`.
+        """
+        self.model = model
+        self.gains = gains
+        self.drivetrain = Drivetrain(model)
+        self.zero = constant(np.zeros(model.n))
+
+    def set_model(self, model: ArmModel) -> None:
+        """Go on with other inertias (a payload)."""
+        self.model = model
+
+    def reset(self, state: ArmState) -> None:  # noqa: B027 (most laws remember nothing)
+        """Forget the past; called when the law takes over."""
+
+    @abstractmethod
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Command for this cycle.
+
+        Args:
+            state: Of the arm.
+            reference: Motion to follow.
+            dt: Time since the last step [s].
+        """
+
+    def gain(self, name: str) -> Array:
+        """A gain of the yaml as a read-only array, (n,)."""
+        return constant(spread(f'{self.name}.{name}', getattr(self.gains, name), self.model.n))
+
+
+def spread(name: str, values: Gain, n: int) -> Array:
+    """One number per joint from a list of n or of one, (n,)."""
+    if len(values) not in (1, n):
+        raise BadValue(name, list(values), f'a list of {n} (or of one number for all joints)')
+    return np.array(np.broadcast_to(np.array(values, float), n))

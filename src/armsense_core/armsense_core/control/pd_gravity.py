@@ -1,0 +1,63 @@
+"""PD with gravity compensation (thesis 004, eq. 2.14), and floating without the PD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armsense_core.control.law import Gain, Law
+from armsense_core.control.types import ArmState, Command, Reference
+from armsense_core.model import ArmModel
+from armsense_core.schema import quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class PdGravityGains:
+    """PD on the position error."""
+
+    kp: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+    kd: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+
+
+class PdGravity(Law):
+    """u = g(q) + K_P (q_d - q) + K_D (dq_d - dq); the PD runs on the boards."""
+
+    name = 'pd_gravity'
+    Gains = PdGravityGains
+
+    def __init__(self, model: ArmModel, gains: PdGravityGains) -> None:
+        super().__init__(model, gains)
+        self._kp, self._kd = self.gain('kp'), self.gain('kd')
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Gravity torque, reference and gains."""
+        drivetrain = self.drivetrain
+        gravity = drivetrain.motor_torque(self.model.gravity_torque(state.q))
+        return Command(drivetrain.motor(reference.q), drivetrain.motor(reference.dq), gravity,
+                       self._kp, self._kd, self.zero)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatGains:
+    """Hand guiding."""
+
+    kd: Gain = quantity(unit='Nm s/rad', low=0, high=1e6, text='drag against drifting')
+    friction: float = quantity(0.0, low=0, high=0.9, text='fraction of friction taken off')
+
+
+class Float(Law):
+    """Gravity compensation with a little drag: the arm stays where a hand leaves it."""
+
+    name = 'float'
+    Gains = FloatGains
+
+    def __init__(self, model: ArmModel, gains: FloatGains) -> None:
+        super().__init__(model, gains)
+        self._kd = self.gain('kd')
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Gravity torque and drag; the reference is not followed."""
+        drivetrain, fraction = self.drivetrain, self.gains.friction
+        torque = drivetrain.motor_torque(self.model.gravity_torque(state.q))
+        if fraction:
+            torque = drivetrain.with_friction(torque, state.dtheta, fraction)
+        return Command(state.theta, self.zero, torque, self.zero, self._kd, self.zero)

@@ -1,0 +1,75 @@
+"""Checks goals before they are driven, and makes trajectories of waypoints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armsense_core.control.goal import GoalRefused
+from armsense_core.control.types import Reference
+from armsense_core.errors import ArmsenseError, BadValue
+from armsense_core.model import ArmModel
+from armsense_core.trajectory import (
+    check_motion,
+    Clearance,
+    ErrorCode,
+    Limits,
+    QuinticSpline,
+    Trajectory,
+)
+
+START_TOLERANCE = 0.05   # [rad] between a trajectory's first point and where the arm is led
+
+
+class Planner:
+    """Serves one thread, which need not be that of the control loop."""
+
+    def __init__(self, model: ArmModel, limits: Limits, clearance: Clearance) -> None:
+        """Prepare; `model` may be replaced when the payload changes."""
+        self.model, self._limits, self._clearance = model, limits, clearance
+
+    def check(self, trajectory: Trajectory, now: Reference) -> None:
+        """Refuse a trajectory that does not start here or would break a limit."""
+        if trajectory.n != self.model.n:
+            raise GoalRefused(ErrorCode.INVALID_JOINTS, f'the trajectory moves {trajectory.n} '
+                              f'joints; the arm has {self.model.n}')
+        away = np.abs(trajectory.sample(0.0).q - now.q)
+        if away.max() > START_TOLERANCE:
+            j = int(away.argmax())
+            raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory starts {away[j]:.3f} rad '
+                              f'away from where {self._limits.joints[j]} is led '
+                              f'(at most {START_TOLERANCE})')
+        found = check_motion(trajectory, self._limits, self.model)
+        if not found:
+            found = self._clearance.check(trajectory)
+        if found:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, '; '.join(map(str, found)), found)
+
+    def join(self, now: Reference, times: ArrayLike, positions: ArrayLike,
+             velocities: ArrayLike | None, accelerations: ArrayLike | None) -> QuinticSpline:
+        """Spline from the present motion through the waypoints."""
+        width = np.shape(positions)[-1] if np.ndim(positions) == 2 else 0
+        if width != self.model.n:
+            raise GoalRefused(ErrorCode.INVALID_JOINTS, f'the waypoints have {width} joints; '
+                              f'the arm has {self.model.n}')
+        try:
+            return _spline(now, times, positions, velocities, accelerations)
+        except ArmsenseError as error:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, str(error)) from error
+
+
+def _spline(now: Reference, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None,
+            accelerations: ArrayLike | None) -> QuinticSpline:
+    t, q = np.asarray(times, float).reshape(-1), np.asarray(positions, float)
+    rows = [None if x is None else np.asarray(x, float) for x in (velocities, accelerations)]
+    for x in rows:
+        if x is not None and x.shape != q.shape:
+            raise BadValue('shape of velocities or accelerations', x.shape, str(q.shape))
+    if len(t) and t[0] > 0.0:
+        t, q = np.concatenate([[0.0], t]), np.vstack([now.q, q])
+        rows = [None if x is None else np.vstack([first, x])
+                for x, first in zip(rows, (now.dq, now.ddq), strict=True)]
+        if rows[0] is None and now.dq.any():   # the present velocity must be met
+            free = QuinticSpline(t, q).waypoints[2]
+            rows[0] = np.vstack([now.dq, free[1:]])
+    return QuinticSpline(t, q, rows[0], rows[1])

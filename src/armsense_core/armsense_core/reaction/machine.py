@@ -1,0 +1,272 @@
+"""The state machine of reactions; `docs/reactions.md` has its diagram."""
+
+from __future__ import annotations
+
+from enum import Enum
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from armsense_core.control.law import spread
+from armsense_core.control.types import ArmState, Array, Reference
+from armsense_core.errors import BadValue, UnknownName
+from armsense_core.reaction.admittance import Admittance
+from armsense_core.reaction.options import ReactionOptions, STRATEGIES
+from armsense_core.reaction.path_memory import PathMemory
+from armsense_core.trajectory import Chain, Limits
+
+
+class Phase(str, Enum):
+    """States of the machine."""
+
+    TRACKING = 'tracking'
+    REACTING = 'reacting'
+    HOLDING = 'holding'
+    VERIFYING = 'verifying'
+    RESUMING = 'resuming'
+    SAFE = 'safe'
+
+
+class Collision(Protocol):
+    """What the machine needs to know of a collision."""
+
+    @property
+    def joint(self) -> str:
+        """Outermost joint beyond its threshold."""
+
+    @property
+    def link(self) -> str:
+        """Link that was hit."""
+
+
+class CollisionEvent(NamedTuple):
+    """A collision in its shortest form."""
+
+    joint: str
+    link: str
+
+
+class Directive(NamedTuple):
+    """What the controller shall follow in this cycle."""
+
+    phase: Phase
+    reference: Reference | None = None   # instead of the trajectory
+    law: str | None = None               # instead of the chosen law
+    resume: bool = False                 # plan the rest of the trajectory now
+    damping: bool = False                # safe state
+
+
+TRACK = Directive(Phase.TRACKING)
+SAFE = Directive(Phase.SAFE, damping=True)
+
+
+class ReactionMachine:
+    """Decides what happens from a collision until the arm is on its way again."""
+
+    def __init__(self, n: int, options: ReactionOptions, limits: Limits) -> None:
+        """Prepare for an arm.
+
+        Args:
+            n: Number of joints.
+            options: Parameters of the strategies.
+            limits: No reference leaves them.
+        """
+        self.options = options
+        self._chosen = options.strategy
+        self._of_goal: str | None = None          # strategy of the present goal alone
+        self._active = options.strategy           # of the reaction that runs
+        self.phase = Phase.TRACKING
+        self.explanation = ''
+        self.memory = PathMemory(options.memory)
+        self._limits = limits
+        self._quiet = spread('reaction.quiet', options.quiet, n)
+        self._over = spread('reaction.overreaction', options.overreaction, n)
+        self._admittance = Admittance(
+            spread('reaction.inertia', options.inertia, n),
+            spread('reaction.drag', options.drag, n),
+            spread('reaction.stiffness', options.stiffness, n),
+            spread('reaction.retract_speed', options.retract_speed, n),
+            spread('reaction.retract_distance', options.retract_distance, n))
+        self._none = np.zeros(n)
+        self._contact = self._hold = self._none   # [rad] (n,)
+        self._push = self._none                   # direction of the contact torque, unit vector
+        self._way_back: Chain | None = None
+        self._time = self._quiet_for = 0.0        # [s] in this phase, without residual
+        self._attempts = 0
+        self._resume_wanted = False
+
+    # -- what others ask for -------------------------------------------------------------------
+
+    @property
+    def strategy(self) -> str:
+        """For the next collision."""
+        return self._of_goal or self._chosen
+
+    def choose(self, strategy: str) -> None:
+        """Strategy for the collisions to come, where a goal brings none."""
+        self._chosen = known_strategy(strategy)
+
+    def fault(self, text: str) -> None:
+        """To the safe state, until `clear`."""
+        if self.phase is not Phase.SAFE:
+            self._enter(Phase.SAFE, text)
+
+    def clear(self, state: ArmState) -> None:
+        """Leave the safe state; the arm holds where it is."""
+        if self.phase is Phase.SAFE:
+            self._rest_at(state.q, 'the fault was cleared')
+
+    def new_goal(self, strategy: str | None = None) -> None:
+        """A new trajectory (or hold), perhaps with its own strategy, ends a hold."""
+        self._of_goal = None if strategy is None else known_strategy(strategy)
+        if self.phase is not Phase.SAFE:
+            self._attempts, self._resume_wanted = 0, False
+            self.memory.clear()
+            self._enter(Phase.TRACKING, '')
+
+    def request_resume(self) -> None:
+        """Verify and then go on with the interrupted trajectory."""
+        if self.phase not in (Phase.HOLDING, Phase.REACTING):
+            raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
+        self._resume_wanted = True
+
+    def arrived(self) -> None:
+        """The rest of the trajectory has been driven."""
+        if self.phase is Phase.RESUMING:
+            self._enter(Phase.TRACKING, '')
+
+    def record(self, reference: Reference, dt: float) -> None:
+        """Remember what was driven."""
+        self.memory.record(reference, dt)
+
+    # -- one cycle -----------------------------------------------------------------------------
+
+    def step(self, state: ArmState, residual: Array | None, collision: Collision | None,
+             dt: float) -> Directive:
+        """What to follow now.
+
+        Args:
+            state: Of the arm.
+            residual: External torque [Nm], (n,); None: unknown in this cycle.
+            collision: A collision that began in this cycle.
+            dt: [s]
+        """
+        if self.phase is Phase.SAFE:
+            return SAFE
+        self._time += dt
+        if residual is not None and not math.isfinite(residual.dot(residual)):
+            residual = None
+        felt = residual is not None and (np.abs(residual) > self._quiet).any()
+        self._quiet_for = 0.0 if felt or residual is None else self._quiet_for + dt
+        if collision is not None and self.strategy != 'ignore':
+            self._begin(state, residual, collision)
+        if self.phase is Phase.TRACKING:
+            return TRACK
+        if self.phase is Phase.REACTING:
+            return self._react(state, self._none if residual is None else residual, dt)
+        if self.phase is Phase.HOLDING:
+            return self._hold_still(state)
+        if self.phase is Phase.VERIFYING:
+            return self._verify(state, residual, dt)
+        return Directive(Phase.RESUMING)
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _begin(self, state: ArmState, residual: Array | None, collision: Collision) -> None:
+        if self.phase is Phase.REACTING and self._active != 'retrace':
+            return                                  # already yielding to this contact
+        again = self.phase is Phase.REACTING        # hit on the way back: stop there
+        self._contact = np.array(state.q)
+        force = self._none if residual is None else residual
+        size = float(np.linalg.norm(force))
+        self._push = force / size if size > 0.0 else self._none
+        self._hold = self._inside(self._contact)
+        self._way_back = None
+        self._admittance.reset()
+        self._active = 'stop' if again else self.strategy
+        self._resume_wanted = self._active == 'resume'
+        if self._active == 'retrace':
+            self._way_back = self.memory.backwards(self.options.retrace_speed)
+        self._enter(Phase.REACTING,
+                    f'{self._active}: contact at {collision.link} ({collision.joint})')
+
+    def _react(self, state: ArmState, residual: Array, dt: float) -> Directive:
+        if self._active == 'float':
+            return self._float(state)
+        if self._active in ('retract', 'resume'):
+            return self._retract(residual, dt)
+        if self._way_back is not None:
+            now = self._way_back.sample(self._time)
+            if self._time >= self._way_back.duration:
+                return self._rest_at(now.q, 'back on the path')
+            return Directive(self.phase, now)
+        if np.abs(state.dq).max() < self.options.rest_speed or self._time > self.options.timeout:
+            return self._rest_at(self._hold, 'stopped')
+        return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _retract(self, residual: Array, dt: float) -> Directive:
+        gain = self._over if self._time <= self.options.reflex_time else 1.0
+        x, v = self._admittance.step(gain * residual, dt)
+        wanted = self._contact + x
+        q = self._inside(wanted)
+        done = (self._quiet_for >= self.options.quiet_time
+                and np.abs(v).max() < self.options.rest_speed)
+        if done or self._time > self.options.timeout:
+            return self._rest_at(q, 'retracted')
+        return Directive(self.phase, Reference(q, np.where(q == wanted, v, 0.0), self._none))
+
+    def _float(self, state: ArmState) -> Directive:
+        limit = self.options.float_time
+        still = self._quiet_for > max(limit, self.options.quiet_time) and (
+            np.abs(state.dq).max() < self.options.rest_speed)
+        if still and (limit > 0.0 or self._resume_wanted):
+            return self._rest_at(state.q, 'left alone')
+        return Directive(self.phase, Reference.at_rest(self._inside(state.q)), law='float')
+
+    def _hold_still(self, state: ArmState) -> Directive:
+        if self._resume_wanted and self._quiet_for >= self.options.quiet_time:
+            if self._attempts < self.options.attempts:
+                self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
+            else:
+                self._resume_wanted = False
+                self.explanation = f'gave up after {self._attempts} resumptions'
+        return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _verify(self, state: ArmState, residual: Array | None, dt: float) -> Directive:
+        """Move off in the direction in which the contact pushed; then be quiet for a while."""
+        options = self.options
+        if residual is None or (np.abs(residual) > self._quiet).any():
+            return self._rest_at(self._hold, 'contact again while verifying')
+        gap = float(self._push @ (self._hold - self._contact))
+        if gap < options.clearance and self._push.any():
+            velocity = self._push * options.clearance_speed
+            moved = self._inside(self._hold + velocity * dt)
+            if not np.array_equal(moved, self._hold):
+                self._hold, self._quiet_for = moved, 0.0
+                return Directive(self.phase, Reference(moved, velocity, self._none))
+        if self._quiet_for < options.quiet_time:
+            return Directive(self.phase, Reference.at_rest(self._hold))
+        self._attempts += 1
+        self._resume_wanted = False
+        self._enter(Phase.RESUMING, f'resuming at {options.resume_speed:.0%} of the speed')
+        return Directive(self.phase, Reference.at_rest(self._hold), resume=True)
+
+    def _rest_at(self, q: Array, text: str) -> Directive:
+        self._hold = self._inside(q)
+        self._enter(Phase.HOLDING, text)
+        return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _inside(self, q: Array) -> Array:
+        return np.minimum(np.maximum(q, self._limits.lower), self._limits.upper)
+
+    def _enter(self, phase: Phase, text: str) -> None:
+        self.phase, self.explanation = phase, text
+        self._time = 0.0
+
+
+def known_strategy(name: str) -> str:
+    """The name, if it is one."""
+    if name not in STRATEGIES:
+        raise UnknownName('reaction', name, STRATEGIES)
+    return name

@@ -1,0 +1,45 @@
+"""Entering a trajectory from a motion that is not exactly its beginning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armsense_core.trajectory.quintic_spline import QuinticSpline
+from armsense_core.trajectory.reference import Array, Reference, Trajectory
+
+
+class Blended:
+    """A trajectory plus the present distance from it, which fades away smoothly (`Trajectory`).
+
+    Position, velocity and acceleration are continuous at the beginning.
+    """
+
+    def __init__(self, trajectory: Trajectory, present: Reference, duration: float) -> None:
+        """Begin at the present motion and be on the trajectory `duration` seconds later."""
+        self._inner = trajectory
+        first = trajectory.sample(0.0)
+        self._fade = min(duration, trajectory.duration)
+        rows = [np.array([now - there, np.zeros_like(there)])
+                for now, there in zip(present[:3], first[:3], strict=True)]
+        self._offset = QuinticSpline([0.0, self._fade], *rows)
+
+    @property
+    def duration(self) -> float:
+        return self._inner.duration
+
+    @property
+    def n(self) -> int:
+        return self._inner.n
+
+    def sample(self, t: float) -> Reference:
+        """The motion at time t [s]."""
+        now = self._inner.sample(t)
+        if t >= self._fade:
+            return now
+        offset = self._offset.sample(t)
+        return Reference(now.q + offset.q, now.dq + offset.dq, now.ddq + offset.ddq,
+                         _sum(now.jerk, offset.jerk), _sum(now.snap, offset.snap))
+
+
+def _sum(a: Array | None, b: Array | None) -> Array | None:
+    return a if b is None else b if a is None else a + b

@@ -1,0 +1,69 @@
+"""What a controller shall follow at one instant, and what every trajectory offers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class TaskReference(NamedTuple):
+    """Motion of the tool's origin in the base frame."""
+
+    position: Array      # [m] (3,)
+    velocity: Array      # [m/s] (3,)
+
+
+class Reference(NamedTuple):
+    """Joint motion at one instant, link side."""
+
+    q: Array                            # [rad] (n,)
+    dq: Array                           # [rad/s] (n,)
+    ddq: Array                          # [rad/s^2] (n,)
+    jerk: Array | None = None           # [rad/s^3] (n,) None: zero; elastic drives use it
+    snap: Array | None = None           # [rad/s^4] (n,) None: zero
+    task: TaskReference | None = None   # for the Cartesian law; None: the tool at q, dq
+
+    @classmethod
+    def at_rest(cls, q: Array) -> Reference:
+        zero = np.zeros(len(q))
+        return cls(np.array(q, float), zero, zero)
+
+
+class Samples(NamedTuple):
+    """A trajectory on a grid of N times."""
+
+    t: Array       # [s] (N,)
+    q: Array       # [rad] (N, n)
+    dq: Array      # [rad/s] (N, n)
+    ddq: Array     # [rad/s^2] (N, n)
+    jerk: Array    # [rad/s^3] (N, n)
+
+
+class Trajectory(Protocol):
+    """A motion from time 0 to `duration`; before and after it rests at its ends."""
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+
+    def sample(self, t: float) -> Reference:
+        """The motion at time t [s]."""
+
+
+def sample_grid(trajectory: Trajectory, step: float) -> Samples:
+    """The trajectory every `step` seconds, both ends included."""
+    count = max(2, int(np.ceil(trajectory.duration / step)) + 1)
+    times = np.linspace(0.0, trajectory.duration, count)
+    zero = np.zeros(trajectory.n)
+    rows = [trajectory.sample(float(t)) for t in times]
+    return Samples(times, np.array([r.q for r in rows]), np.array([r.dq for r in rows]),
+                   np.array([r.ddq for r in rows]),
+                   np.array([zero if r.jerk is None else r.jerk for r in rows]))

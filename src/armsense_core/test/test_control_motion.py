@@ -1,0 +1,354 @@
+"""The whole controller: goals, refusals, stops, collisions, faults, any input."""
+
+from pathlib import Path
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+import numpy as np
+import pytest
+
+from armsense_core.control import ArmState, board_torque
+from armsense_core.control.goal import GoalRefused
+from armsense_core.control.motion_controller import MotionController
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.reaction import CollisionEvent, Phase
+from armsense_core.trajectory import ErrorCode, Limits, point_to_point, QuinticSpline, Tolerances
+
+sys.path.insert(0, str(Path(__file__).parent))
+from control_helpers import RigidArm
+
+MODEL = ArmModel.load('laas4')
+LIMITS = Limits.of(MODEL)
+HOME = np.array(MODEL.config.home)
+GOAL = HOME + np.array([0.5, 0.3, -0.4, 0.3])
+HIT = CollisionEvent('joint1', 'link3')
+DT = 1e-3
+NONE = np.zeros(4)
+
+
+class Loop:
+    """Controller and arm, cycle by cycle."""
+
+    def __init__(self, law='computed_torque', q=HOME):
+        self.controller = MotionController(MODEL, law=law)
+        self.arm = RigidArm(MODEL, np.array(q, float))
+        self.torques = []
+        self.run(DT)
+
+    def run(self, seconds, residual=NONE, hit=None, until=lambda: False, external=0.0, dt=DT):
+        for _ in range(max(1, round(seconds / dt))):
+            command = self.controller.step(self.arm.state, residual, hit, dt)
+            hit = None
+            self.torques.append(board_torque(command, self.arm.state))
+            self.arm.step(command, dt, external)
+            if until():
+                break
+        return self.controller.status
+
+    @property
+    def q(self):
+        return self.arm.state.q
+
+
+def path(duration=1.2, goal=GOAL):
+    return QuinticSpline([0.0, duration], [HOME, goal], np.zeros((2, 4)), np.zeros((2, 4)))
+
+
+# -- goals ------------------------------------------------------------------------------------
+
+def test_a_trajectory_is_driven_to_its_goal():
+    loop = Loop()
+    status = loop.controller.follow(path())
+    loop.run(0.6)
+    assert 0.4 < status.progress < 0.6
+    assert loop.controller.moving
+    loop.run(1.0)
+    assert status.succeeded
+    assert status.progress == 1.0
+    np.testing.assert_allclose(loop.q, GOAL, atol=5e-3)
+
+
+def test_waypoints_are_joined_to_the_present_motion_without_a_jump():
+    loop = Loop()
+    first = loop.controller.follow(path())
+    loop.run(0.5)
+    before = loop.controller.reference
+    second = loop.controller.follow_waypoints([0.8, 1.6], [HOME + 0.1, HOME])
+    loop.run(DT)
+    after = loop.controller.reference
+    np.testing.assert_allclose(after.dq, before.dq, atol=0.05)
+    np.testing.assert_allclose(after.q, before.q + before.dq * DT, atol=1e-4)
+    assert first.preempted
+    loop.run(2.0)
+    assert second.succeeded
+    np.testing.assert_allclose(loop.q, HOME, atol=5e-3)
+
+
+def test_slow_planning_while_moving_makes_no_jump():
+    loop = Loop()
+    loop.controller.follow(path())
+    loop.run(0.4)
+    accept, late = loop.controller._accept, []
+    loop.controller._accept = lambda *goal: late.append(goal)
+    loop.controller.follow_waypoints([1.5], [HOME])
+    loop.run(0.08)                                   # the arm moves on meanwhile
+    status = accept(*late[0])
+    references = [loop.controller.reference]
+    for _ in range(400):
+        loop.run(DT)
+        references.append(loop.controller.reference)
+    q, dq = (np.array([r[k] for r in references]) for k in (0, 1))
+    np.testing.assert_allclose(np.diff(q, axis=0), DT * (dq[1:] + dq[:-1]) / 2, atol=1e-6)
+    assert np.abs(np.diff(dq, axis=0)).max() < 0.06
+    loop.run(2.0)
+    assert status.succeeded
+
+
+@pytest.mark.parametrize(('times', 'rows', 'text'), [
+    ([0.2], [GOAL], 'joint1: acceleration 72'),
+    ([2.0], [HOME + [0, 1.6, 0, 0]], 'joint2: position'),
+    ([3.0], [np.array([0.0, -0.6, 0.0, 0.0])], 'floor'),
+    ([1.0, 0.5], [GOAL, HOME], 'ascending'),
+    ([1.0], [[float('nan')] * 4], 'finite'),
+    ([0.0, 1.0], [GOAL, HOME], 'away from where'),
+    ([1.0], [[0.0, 0.0]], '2 joints'),
+    ([1.0], [0.0, 0.0], '0 joints'),
+])
+def test_what_would_break_a_limit_is_refused_before_anything_moves(times, rows, text):
+    loop = Loop()
+    with pytest.raises(GoalRefused, match=text):
+        loop.controller.follow_waypoints(times, rows)
+    loop.run(0.2)
+    assert not loop.controller.moving
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
+
+
+def test_refusals_carry_code_and_violation():
+    loop = Loop()
+    with pytest.raises(GoalRefused) as caught:
+        loop.controller.follow(path(0.15))
+    assert caught.value.code is ErrorCode.INVALID_GOAL
+    assert caught.value.violations[0].joint == 'joint1'
+    with pytest.raises(GoalRefused) as caught:
+        loop.controller.follow(QuinticSpline([0, 1], np.zeros((2, 3))))
+    assert caught.value.code is ErrorCode.INVALID_JOINTS
+    with pytest.raises(GoalRefused, match='no state'):
+        MotionController(MODEL).follow(path())
+
+
+def test_cancel_stops_smoothly_on_the_path():
+    loop = Loop()
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.controller.cancel()
+    accelerations = []
+    for _ in range(600):
+        loop.run(DT)
+        accelerations.append(np.abs(loop.controller.reference.ddq))
+    assert status.cancelled
+    assert not loop.controller.moving
+    assert (np.max(accelerations, axis=0) <= 1.02 * LIMITS.acceleration).all()
+    here, way = loop.controller.reference.q, path()
+    assert min(np.abs(way.sample(t).q - here).max() for t in np.linspace(0.4, 0.9, 800)) < 1e-3
+    np.testing.assert_allclose(loop.arm.state.dq, 0.0, atol=1e-2)
+
+
+def test_home_and_hold():
+    loop = Loop(q=GOAL)
+    status = loop.controller.home()
+    loop.run(6.0, until=lambda: not status.active)
+    assert status.succeeded
+    np.testing.assert_allclose(loop.q, HOME, atol=0.05)
+    loop.controller.hold()
+    loop.run(0.1)
+    assert loop.controller.phase is Phase.TRACKING
+
+
+def test_path_tolerance_aborts_and_brakes():
+    loop = Loop(law='joint_impedance')
+    tight = Tolerances(path=np.full(4, 1e-4), goal=np.full(4, 0.1))
+    status = loop.controller.follow(path(), tight)
+    loop.run(1.0, external=np.array([2.0, 0, 0, 0]))
+    assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert 'joint1: path error' in status.text
+    assert not loop.controller.reference.dq.any()
+
+
+def test_goal_at_the_joint_limit_is_reached():
+    limit = HOME.copy()
+    limit[3] = LIMITS.lower[3]
+    loop = Loop()
+    status = loop.controller.follow(point_to_point(HOME, limit, LIMITS, speed=0.5))
+    loop.run(4.0, until=lambda: not status.active)
+    assert status.succeeded
+    assert (loop.controller.reference.q >= LIMITS.lower - 1e-9).all()
+
+
+# -- collisions -------------------------------------------------------------------------------
+
+def test_stop_halts_and_aborts_the_goal_in_the_same_cycle():
+    loop = Loop()
+    status = loop.controller.follow(path(), reaction='stop')
+    loop.run(0.5)
+    speed = np.abs(loop.arm.state.dq).max()
+    loop.run(DT, np.array([-2.0, 0, 0, 0]), HIT)
+    assert loop.controller.phase is Phase.REACTING
+    assert not loop.controller.reference.dq.any()
+    assert not status.active
+    assert 'link3' in status.text
+    loop.run(0.3)
+    assert np.abs(loop.arm.state.dq).max() < 0.05 * speed
+    assert loop.controller.phase is Phase.HOLDING
+
+
+def test_resume_drives_the_rest_at_reduced_speed():
+    loop = Loop()
+    status = loop.controller.follow(path(), reaction='resume')
+    loop.run(0.5)
+    loop.run(0.05, np.array([-2.0, 0, 0, 0]), HIT)
+    assert status.suspended
+    loop.run(20.0, until=lambda: loop.controller.phase is Phase.RESUMING)
+    assert loop.controller.phase is Phase.RESUMING
+    speeds = []
+
+    def watch():
+        speeds.append(np.abs(loop.arm.state.dq).max())
+        return not status.active
+    loop.run(20.0, until=watch)
+    assert status.succeeded
+    assert loop.controller.phase is Phase.TRACKING
+    np.testing.assert_allclose(loop.q, GOAL, atol=0.01)
+    nominal = max(np.abs(path().sample(t).dq).max() for t in np.linspace(0, 1.2, 50))
+    assert max(speeds) < 0.5 * nominal
+
+
+def test_a_second_collision_while_resuming_reacts_again():
+    loop = Loop()
+    status = loop.controller.follow(path(), reaction='resume')
+    loop.run(0.5)
+    for _ in range(2):
+        loop.run(0.02, np.array([-2.0, 0, 0, 0]), HIT)
+        assert loop.controller.phase is Phase.REACTING
+        loop.run(20.0, until=lambda: loop.controller.phase is Phase.RESUMING)
+        loop.run(0.3)
+    loop.run(20.0, until=lambda: not status.active)
+    assert status.succeeded
+    np.testing.assert_allclose(loop.q, GOAL, atol=0.01)
+
+
+def test_float_lets_a_hand_guide_and_hold_takes_over_without_a_jump():
+    loop = Loop()
+    loop.controller.follow(path(), reaction='float')
+    loop.run(0.5)
+    loop.run(DT, np.array([-2.0, 0, 0, 0]), HIT)
+    loop.run(0.5, external=np.array([0.5, 0, 0, 0]))
+    guided = loop.q
+    loop.torques.clear()
+    loop.run(0.3)
+    loop.controller.hold()
+    loop.run(0.5)
+    steps = np.abs(np.diff(loop.torques, axis=0)) / LIMITS.torque
+    assert steps.max() <= 0.05
+    assert loop.controller.phase is Phase.TRACKING
+    assert guided[0] > HOME[0]
+
+
+def test_goals_are_refused_while_reacting_and_accepted_while_holding():
+    loop = Loop()
+    loop.controller.follow(path(), reaction='stop')
+    loop.run(0.4)
+    loop.run(DT, np.array([-2.0, 0, 0, 0]), HIT)
+    with pytest.raises(GoalRefused, match='reacting'):
+        loop.controller.follow_waypoints([1.0], [HOME])
+    loop.run(1.0)
+    status = loop.controller.follow_waypoints([1.0], [HOME])
+    loop.run(1.5)
+    assert status.succeeded
+
+
+def test_resume_needs_something_to_resume():
+    with pytest.raises(ArmsenseError, match='no interrupted'):
+        Loop().controller.resume()
+
+
+# -- faults and any input ---------------------------------------------------------------------
+
+@pytest.mark.parametrize('field', ['q', 'dq', 'theta', 'dtheta'])
+def test_nan_in_means_safe_until_cleared(field):
+    loop = Loop()
+    status = loop.controller.follow(path())
+    loop.run(0.3)
+    bad = loop.arm.state._replace(**{field: np.array([0.0, np.nan, 0.0, 0.0])})
+    command = loop.controller.step(bad, NONE, None, DT)
+    assert loop.controller.phase is Phase.SAFE
+    assert all(np.isfinite(values).all() for values in command)
+    assert not command.kp.any()
+    assert not command.torque.any()
+    assert command.kd.all()
+    assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
+    loop.run(0.2)
+    assert loop.controller.phase is Phase.SAFE   # good states alone do not clear it
+    with pytest.raises(GoalRefused, match='safe'):
+        loop.controller.home()
+    loop.controller.clear_fault()
+    loop.run(0.5)
+    assert loop.controller.phase is Phase.TRACKING
+    np.testing.assert_allclose(loop.arm.state.dq, 0.0, atol=0.02)
+
+
+@pytest.mark.parametrize('dt', [float('nan'), -0.001, 0.2])
+def test_lost_states_and_bad_clocks_are_safe(dt):
+    loop = Loop()
+    loop.controller.step(loop.arm.state, NONE, None, dt)
+    assert loop.controller.phase is Phase.SAFE
+    assert loop.controller.explanation
+
+
+@pytest.mark.parametrize('law', ['pi_velocity', 'pid_position', 'kinematic_joint', 'pd_gravity',
+                                 'computed_torque', 'joint_impedance'])
+def test_jitter_and_lost_states_do_not_spoil_tracking(law):
+    rng = np.random.default_rng(1)
+    loop = Loop(law=law)
+    status = loop.controller.follow(path(1.5))
+    worst = 0.0
+    for _ in range(2500):
+        dt = DT * rng.uniform(0.5, 1.5) * (rng.integers(2, 6) if rng.random() < 0.01 else 1)
+        loop.run(dt, dt=dt)
+        worst = max(worst, np.abs(loop.controller.reference.q - loop.q).max())
+        if not status.active:
+            break
+    assert status.succeeded
+    assert worst < 0.1
+
+
+state_arrays = arrays(float, 4, elements=st.floats(allow_nan=True, allow_infinity=True, width=32))
+
+
+@settings(max_examples=60, deadline=None)
+@given(law=st.sampled_from(['pi_velocity', 'pid_position', 'kinematic_joint',
+                            'kinematic_cartesian', 'pd_gravity', 'computed_torque',
+                            'joint_impedance']),
+       strategy=st.sampled_from(['ignore', 'stop', 'retract', 'float', 'retrace', 'resume']),
+       rows=st.lists(st.tuples(state_arrays, state_arrays, state_arrays,
+                               st.floats(-0.001, 0.06), st.booleans()), min_size=1, max_size=8))
+def test_no_input_makes_a_command_beyond_the_limits(law, strategy, rows):
+    controller = CONTROLLERS.setdefault(law, MotionController(MODEL, law=law))
+    controller.reaction.choose(strategy)
+    controller.clear_fault()
+    controller.step(ArmState.rigid(HOME, NONE), NONE, None, DT)
+    for q, dq, residual, dt, hit in rows:
+        state = ArmState.rigid(q, dq)
+        command = controller.step(state, residual, HIT if hit else None, dt)
+        assert all(np.isfinite(values).all() for values in command)
+        assert (command.position >= LIMITS.lower - 1e-6).all()
+        assert (command.position <= LIMITS.upper + 1e-6).all()
+        assert (np.abs(command.velocity) <= LIMITS.velocity + 1e-6).all()
+        assert (np.abs(command.torque) <= LIMITS.torque + 1e-6).all()
+        if state.finite:
+            assert (np.abs(board_torque(command, state)) <= LIMITS.torque * (1 + 1e-6)).all()
+
+
+CONTROLLERS: dict[str, MotionController] = {}

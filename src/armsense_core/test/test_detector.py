@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+from armsense_core import schema
+from armsense_core.detector import (
+    Detector,
+    DetectorOptions,
+    fixed_thresholds,
+    Thresholds,
+)
+from armsense_core.errors import ArmsenseError
+
+DT = 1e-3
+STILL = np.zeros(3)
+MOVING = np.full(3, 0.5)
+
+
+def detector(**options):
+    defaults = {'count': 2, 'window': 3, 'warm_up': 0.0, 'release_time': 0.01, 'hysteresis': 0.5}
+    return Detector(fixed_thresholds([1.0, 1.0, 1.0]), DetectorOptions(**{**defaults, **options}))
+
+
+def feed(unit, residuals, dq=MOVING):
+    """Detections with the index of their sample."""
+    out = []
+    for k, r in enumerate(residuals):
+        found = unit.step(np.broadcast_to(np.asarray(r, float), 3), dq, DT)
+        if found is not None:
+            out.append((k, found))
+    return out
+
+
+def joint(k, value):
+    return np.eye(3)[k] * value
+
+
+def test_two_of_three_samples_make_a_collision():
+    assert feed(detector(), [0, joint(1, 2.0), 0, 0, joint(1, 2.0), 0, 0]) == []
+    (k, found), = feed(detector(), [0, joint(1, -2.0), 0, joint(1, -3.0), 0])
+    assert k == 3
+    assert (found.joint, found.direction) == (1, -1)
+    assert found.time == pytest.approx(4 * DT)
+    assert found.first_exceeded == pytest.approx(2 * DT)
+    np.testing.assert_array_equal(found.residual, joint(1, -3.0))
+    np.testing.assert_array_equal(found.exceeded, [False, True, False])
+
+
+def test_samples_of_different_joints_do_not_add_up():
+    assert feed(detector(), [joint(0, 2.0), joint(1, 2.0), joint(2, 2.0)]) == []
+
+
+def test_the_last_joint_above_is_named():
+    (_, found), = feed(detector(count=1, window=1), [np.array([3.0, 2.0, 0.5])])
+    assert found.joint == 1
+
+
+def test_one_contact_is_one_collision_until_released():
+    high, middle, low = joint(0, 2.0), joint(0, 0.7), joint(0, 0.2)
+    unit = detector()
+    # Above the hysteresis level for long: no release, no second collision.
+    assert len(feed(unit, [high] * 50 + [middle] * 50 + [high] * 50)) == 1
+    assert unit.tripped
+    # Short quiet: not released yet.
+    assert feed(unit, [low] * 9 + [high] * 5) == []
+    # Quiet for the release time: armed again.
+    assert feed(unit, [low] * 11) == []
+    assert unit.armed
+    assert len(feed(unit, [high] * 5)) == 1
+
+
+def test_warm_up_is_silent_and_ends():
+    unit = detector(warm_up=0.02)
+    (k, _), = feed(unit, [joint(2, 5.0)] * 40)
+    assert k == 19  # the first sample at 0.02 s
+    unit.reset()
+    assert not unit.armed
+    assert feed(unit, [joint(2, 5.0)] * 10) == []
+
+
+def test_reversal_widens_for_a_short_time():
+    unit = detector(reversal_margin=(0.5, 0.5, 0.5), reversal_time=0.005, standstill_speed=0.01)
+    forward, backward = np.full(3, 0.3), np.array([-0.3, 0.3, 0.3])
+    for _ in range(20):
+        unit.step(STILL, forward, DT)
+    np.testing.assert_allclose(unit.threshold, 1.0)
+    widths = []
+    for _ in range(8):
+        unit.step(STILL, backward, DT)
+        widths.append(unit.threshold.copy())
+    np.testing.assert_allclose(np.array(widths)[:, 0], [1.5] * 5 + [1.0] * 3)
+    np.testing.assert_allclose(np.array(widths)[:, 1:], 1.0)  # only the joint that turned
+
+
+def test_standstill_widens_as_long_as_it_lasts():
+    unit = detector(standstill_margin=(0.4, 0.0, 0.0), standstill_speed=0.01)
+    for _ in range(200):
+        unit.step(STILL, np.array([0.005, 0.0, 0.3]), DT)
+    np.testing.assert_allclose(unit.threshold, [1.4, 1.0, 1.0])
+    assert feed(unit, [joint(0, 1.3)] * 5, dq=STILL) == []
+    assert len(feed(unit, [joint(0, 1.5)] * 5, dq=STILL)) == 1
+
+
+def test_intended_contact_silences_its_joints_for_its_time():
+    unit = detector()
+    unit.allow_contact(0.05, [False, False, True])
+    assert feed(unit, [joint(2, 5.0)] * 30) == []
+    assert unit.exceeded[2]  # still reported
+    (k, found), = feed(unit, [joint(0, 5.0)] * 3)  # another joint is a collision
+    assert found.joint == 0
+    lasting = detector()
+    lasting.allow_contact(0.05)
+    (k, _), = feed(lasting, [joint(2, 5.0)] * 100)  # it outlasts the window
+    assert k == pytest.approx(50, abs=2)
+
+
+def test_thresholds_follow_speed_and_acceleration():
+    thresholds = Thresholds(kind='motion', constant=(0.5, 0.5), velocity=(1.0, 0.0),
+                            acceleration=(0.0, 0.1))
+    unit = Detector(thresholds, DetectorOptions(count=1, window=1, warm_up=0.0))
+    residual, dq, ddq = np.array([1.2, -1.2]), np.array([-1.0, 9.0]), np.array([9.0, -10.0])
+    assert unit.step(residual, dq, DT, ddq) is None
+    np.testing.assert_allclose(unit.threshold, [1.5, 1.5])
+    assert unit.step(residual, 0.5 * dq, DT, ddq).joint == 0
+    with pytest.raises(ArmsenseError, match='ddq'):
+        unit.step(residual, dq, DT)
+
+
+def test_nan_is_passed_over():
+    unit = detector()
+    unit.step(joint(1, 2.0), MOVING, DT)
+    assert unit.step(np.full(3, np.nan), MOVING, DT) is None
+    assert unit.step(joint(1, 2.0), np.full(3, np.nan), DT) is None
+    assert unit.step(joint(1, 2.0), MOVING, DT).joint == 1
+
+
+def test_same_input_gives_the_same_events():
+    residuals = np.random.default_rng(0).normal(0.0, 0.7, (3000, 3))
+    def events(unit):
+        return [(k, d.joint, d.time) for k, d in feed(unit, residuals)]
+    unit = detector(release_time=0.001)
+    first = events(unit)
+    assert len(first) > 10
+    feed(unit, residuals[:777])
+    unit.reset()
+    assert events(unit) == first
+
+
+def test_options_are_checked_and_survive_the_file():
+    options = DetectorOptions(reversal_margin=(0.1, 0.2, 0.3), count=3, window=4)
+    assert schema.load(DetectorOptions, schema.dump(options), 'detector.yaml') == options
+    with pytest.raises(ArmsenseError, match='count'):
+        DetectorOptions(count=3, window=2)
+    with pytest.raises(ArmsenseError, match='reversal_margin'):
+        detector(reversal_margin=(0.1,))
+    with pytest.raises(ArmsenseError, match='joints'):
+        detector().allow_contact(1.0, [True])

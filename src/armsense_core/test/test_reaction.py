@@ -1,0 +1,269 @@
+"""Admittance against its analytic solution, path memory, and the state machine."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from armsense_core.control.types import ArmState, Reference
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.reaction import (
+    Admittance,
+    CollisionEvent,
+    PathMemory,
+    Phase,
+    ReactionMachine,
+    ReactionOptions,
+)
+from armsense_core.trajectory import Limits, QuinticSpline
+
+LIMITS = Limits.of(ArmModel.load('laas4'))
+HOME = np.array([0.0, 0.6, 0.0, -0.6])
+HIT = CollisionEvent('joint2', 'link3')
+DT = 1e-3
+ZERO = np.zeros(4)
+PUSH = np.array([0.0, 2.0, 0.0, 0.0])
+
+
+def admittance(m=0.0, f=1.0, k=0.0, speed=10.0, distance=10.0):
+    one = np.ones(1)
+    return Admittance(m * one, f * one, k * one, speed * one, distance * one)
+
+
+def respond(plant, torque, steps, dt):
+    out = []
+    for _ in range(steps):
+        out.append([float(value[0]) for value in plant.step(np.array([torque]), dt)])
+    return np.array(out)
+
+
+def test_admittance_step_response_is_the_second_order_solution():
+    m, f, k, r = 0.5, 1.0, 20.0, 2.0
+    dt, steps = 1e-4, 20000
+    x = respond(admittance(m, f, k), r, steps, dt)[:, 0]
+    t = dt * np.arange(1, steps + 1)
+    z, w0 = f / (2 * np.sqrt(m * k)), np.sqrt(k / m)
+    w = w0 * np.sqrt(1 - z * z)
+    exact = r / k * (1 - np.exp(-z * w0 * t) * (np.cos(w * t) + z * w0 / w * np.sin(w * t)))
+    np.testing.assert_allclose(x, exact, atol=1e-3)
+
+
+def test_admittance_without_stiffness_is_first_order_in_velocity():
+    m, f, r = 0.2, 2.0, 1.0
+    v = respond(admittance(m, f), r, 5000, 1e-4)[:, 1]
+    t = 1e-4 * np.arange(1, 5001)
+    np.testing.assert_allclose(v, r / f * (1 - np.exp(-f / m * t)), atol=1e-3)
+
+
+def test_thesis_000_is_the_special_case_of_drag_alone():
+    # dq = K_R r with K_R = 1 / f = 0.03, q = integral (eq. 5.1)
+    out = respond(admittance(f=1 / 0.03), 5.0, 1000, DT)
+    np.testing.assert_allclose(out[:, 1], 0.15)
+    assert out[-1, 0] == pytest.approx(0.15)
+
+
+@settings(max_examples=80, deadline=None)
+@given(m=st.floats(0, 5), f=st.floats(0.01, 100), k=st.floats(0, 1e4), r=st.floats(-1e3, 1e3),
+       dt=st.floats(0, 0.05))
+def test_admittance_is_bounded_for_any_parameter_and_step(m, f, k, r, dt):
+    out = respond(admittance(m, f, k, speed=2.0, distance=0.5), r, 200, dt)
+    assert np.isfinite(out).all()
+    assert np.abs(out[:, 0]).max() <= 0.5 + 1e-12
+    assert np.abs(out[:, 1]).max() <= 2.0 + 1e-12
+
+
+def test_memory_drives_the_path_back():
+    path = QuinticSpline([0.0, 1.0, 2.0], [HOME, HOME + 0.3, HOME + [0.1, 0.5, 0.2, 0.0]])
+    memory = PathMemory(1.0)
+    for k in range(1700):
+        memory.record(path.sample(k * DT), DT)
+    back = memory.backwards(0.5)
+    np.testing.assert_allclose(back.sample(0.0).q, path.sample(1.7).q, atol=0.03)
+    np.testing.assert_allclose(back.sample(back.duration).q, path.sample(0.7).q, atol=0.03)
+    ways = np.array([path.sample(t).q for t in np.linspace(0.6, 1.75, 2000)])
+    for t in np.linspace(0.0, back.duration, 40):
+        assert np.abs(ways - back.sample(t).q).max(axis=1).min() < 2e-3
+    np.testing.assert_allclose(back.sample(back.duration).dq, 0.0, atol=1e-9)
+    assert PathMemory(1.0).backwards(1.0) is None
+
+
+def machine(strategy='retract', **changes):
+    return ReactionMachine(4, ReactionOptions(strategy=strategy, **changes), LIMITS)
+
+
+def at(q=HOME, dq=ZERO):
+    return ArmState.rigid(np.array(q, float), np.array(dq, float))
+
+
+def run(m, seconds, residual=ZERO, state=None):
+    """The arm follows the reference exactly."""
+    q, directive = HOME if state is None else state, None
+    for _ in range(round(seconds / DT)):
+        directive = m.step(at(q), residual, None, DT)
+        if directive.reference is not None:
+            q = directive.reference.q
+    return directive
+
+
+def test_ignore_goes_on_tracking():
+    m = machine('ignore')
+    assert m.step(at(), PUSH, HIT, DT).phase is Phase.TRACKING
+
+
+def test_stop_commands_zero_velocity_where_it_touched_then_holds():
+    m = machine('stop')
+    directive = m.step(at(dq=[0, 1.0, 0, 0]), PUSH, HIT, DT)
+    assert directive.phase is Phase.REACTING
+    np.testing.assert_array_equal(directive.reference.q, HOME)
+    assert not directive.reference.dq.any()
+    assert 'link3' in m.explanation
+    assert m.step(at(), PUSH, None, DT).phase is Phase.HOLDING
+    assert run(m, 5.0).phase is Phase.HOLDING
+
+
+def test_retract_moves_with_the_push_and_holds_when_it_is_gone():
+    m = machine('retract')
+    first = m.step(at(), PUSH, HIT, DT)
+    assert first.reference.dq[1] > 0.0
+    assert not first.reference.dq[[0, 2, 3]].any()
+    away = run(m, 0.1, PUSH).reference.q
+    assert away[1] > HOME[1] + 0.01
+    end = run(m, 1.5, ZERO, away)
+    assert end.phase is Phase.HOLDING
+    assert end.reference.q[1] >= away[1]
+
+
+def test_overreaction_multiplies_the_reflex():
+    ways = []
+    for gain in (1.0, 4.0):
+        m = machine('retract', overreaction=(gain,), inertia=(0.0,), drag=(20.0,))
+        m.step(at(), PUSH, HIT, DT)
+        ways.append(run(m, 0.1, PUSH).reference.q[1] - HOME[1])
+    assert ways[1] == pytest.approx(4.0 * ways[0], rel=1e-6)
+
+
+def test_float_overrides_the_law_until_it_is_told_to_hold():
+    m = machine('float')
+    directive = m.step(at(), PUSH, HIT, DT)
+    assert directive.law == 'float'
+    assert run(m, 10.0).law == 'float'
+    m.new_goal()
+    assert m.step(at(), ZERO, None, DT).phase is Phase.TRACKING
+
+
+def test_float_ends_by_itself_if_asked_to():
+    m = machine('float', float_time=0.5)
+    m.step(at(), PUSH, HIT, DT)
+    assert run(m, 0.4).phase is Phase.REACTING
+    assert run(m, 0.4).phase is Phase.HOLDING
+
+
+def test_retrace_goes_back_and_stops_if_hit_on_the_way():
+    path = QuinticSpline([0.0, 2.0], [HOME, HOME + [0.8, 0, 0, 0]], np.zeros((2, 4)))
+
+    def driven():
+        m = machine('retrace', memory=0.5)
+        for k in range(1000):
+            m.record(path.sample(k * DT), DT)
+        m.step(at(path.sample(1.0).q), PUSH, HIT, DT)
+        return m
+    end = run(driven(), 3.0)
+    assert end.phase is Phase.HOLDING
+    np.testing.assert_allclose(end.reference.q, path.sample(0.5).q, atol=0.02)
+    m = driven()
+    middle = run(m, 0.5).reference.q
+    hit = m.step(at(middle), -PUSH, HIT, DT)
+    np.testing.assert_array_equal(hit.reference.q, middle)
+    assert run(m, 0.5, ZERO, middle).phase is Phase.HOLDING
+
+
+def test_resume_verifies_regains_clearance_and_gives_up_in_the_end():
+    m = machine('resume', attempts=1, clearance=0.2)
+    m.step(at(), PUSH, HIT, DT)
+    phases, q, resumed = [m.phase], HOME, 0
+    for _ in range(8000):
+        directive = m.step(at(q), ZERO, None, DT)
+        q = q if directive.reference is None else directive.reference.q
+        resumed += directive.resume
+        if m.phase is not phases[-1]:
+            phases.append(m.phase)
+        if m.phase is Phase.RESUMING:
+            break
+    assert phases == [Phase.REACTING, Phase.HOLDING, Phase.VERIFYING, Phase.RESUMING]
+    assert resumed == 1
+    assert q[1] - HOME[1] >= 0.2 - 1e-6          # away in the direction of the push
+    m.step(at(q), PUSH, HIT, DT)                  # hit again
+    run(m, 5.0, ZERO, q)
+    assert m.phase is Phase.HOLDING
+    assert 'gave up' in m.explanation
+
+
+def test_verifying_falls_back_to_holding_on_contact_or_without_residual():
+    for residual in (PUSH, None):
+        m = machine('resume')
+        m.step(at(), PUSH, HIT, DT)
+        for _ in range(5000):
+            m.step(at(), ZERO, None, DT)
+            if m.phase is Phase.VERIFYING:
+                break
+        assert m.phase is Phase.VERIFYING
+        m.step(at(), residual, None, DT)
+        assert m.phase is Phase.HOLDING
+
+
+def test_a_loud_residual_never_resumes():
+    m = machine('resume')
+    m.step(at(), PUSH, HIT, DT)
+    run(m, 10.0, PUSH)
+    assert m.phase is Phase.HOLDING
+
+
+def test_a_stopped_arm_resumes_only_on_request():
+    m = machine('stop')
+    with pytest.raises(ArmsenseError, match='tracking'):
+        m.request_resume()
+    m.step(at(), PUSH, HIT, DT)
+    run(m, 2.0)
+    m.request_resume()
+    assert run(m, 3.0).phase is Phase.RESUMING
+    m.arrived()
+    assert m.phase is Phase.TRACKING
+
+
+def test_safe_is_latched_until_cleared():
+    m = machine()
+    m.fault('NaN')
+    assert m.step(at(), ZERO, HIT, DT).damping
+    m.new_goal()
+    assert m.phase is Phase.SAFE
+    m.clear(at())
+    assert m.phase is Phase.HOLDING
+
+
+def test_strategies_by_goal_and_by_name():
+    m = machine('stop')
+    m.new_goal('float')
+    assert m.strategy == 'float'
+    m.new_goal()
+    assert m.strategy == 'stop'
+    with pytest.raises(ArmsenseError, match='retreat'):
+        m.choose('retreat')
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategy=st.sampled_from(['stop', 'retract', 'float', 'retrace', 'resume']),
+       forces=st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=30),
+       edge=st.booleans())
+def test_references_stay_within_the_limits_for_any_residual(strategy, forces, edge):
+    m = machine(strategy)
+    q = LIMITS.upper if edge else HOME
+    m.step(at(q), np.full(4, forces[0]), HIT, DT)
+    for force in forces:
+        directive = m.step(at(q), np.full(4, force), None, 0.02)
+        if directive.reference is not None:
+            reference: Reference = directive.reference
+            assert np.isfinite(reference.q).all()
+            assert (reference.q <= LIMITS.upper + 1e-12).all()
+            assert (reference.q >= LIMITS.lower - 1e-12).all()
+            q = reference.q

@@ -1,0 +1,43 @@
+"""Lock-step: the same seed gives the same run, byte for byte."""
+
+from pathlib import Path
+
+from mcap.reader import make_reader
+import yaml
+
+from arm_system import arm_system
+from armsense_msgs.msg import DriverMode
+
+COMPARED = ('/motor_states', '/motor_commands', '/residual', '/ground_truth')
+START, END = 5, 8.0     # [s] virtual
+
+
+def recorded(folder: Path, seed: int) -> dict[str, list[bytes]]:
+    """Payloads of a run in which the arm moves and is pushed."""
+    scenario = folder / 'scenario.yaml'
+    scenario.write_text(yaml.safe_dump({'events': [{'time': 6.5, 'push': {
+        'link': 'link4', 'point': [0.095, 0.0, 0.0], 'force': [0.0, -10.0, 0.0],
+        'duration': 0.2}}]}))
+    with arm_system(lockstep='true', record='true', bag=str(folder / 'bag'), seed=str(seed),
+                    scenario=str(scenario), reaction='stop') as (client, supervisor):
+        client.wait_mode(DriverMode.ENABLED)
+        client.send([(1.0, [0.5, 0.5, 0.2, -0.4])], start=START)
+        client.wait(lambda: client.time > END + 0.1, 60.0, 'the end of the run')
+    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    payloads: dict[str, list[bytes]] = {topic: [] for topic in COMPARED}
+    with next((folder / 'bag').glob('*.mcap')).open('rb') as file:
+        for _, channel, message in make_reader(file).iter_messages(topics=list(COMPARED)):
+            if message.log_time <= END * 1e9:
+                payloads[channel.topic].append(message.data)
+    return payloads
+
+
+def test_the_same_seed_gives_the_same_bag_and_another_seed_another(tmp_path):
+    runs = []
+    for name, seed in (('one', 5), ('two', 5), ('other', 6)):
+        (tmp_path / name).mkdir()
+        runs.append(recorded(tmp_path / name, seed))
+    for topic in COMPARED:
+        assert len(runs[0][topic]) > 100
+        assert runs[0][topic] == runs[1][topic], topic
+    assert runs[0]['/motor_states'] != runs[2]['/motor_states']

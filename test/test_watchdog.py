@@ -1,0 +1,24 @@
+"""SIGKILL of the driver in real time: the boards' own watchdog stops the arm."""
+
+import os
+import re
+import signal
+import time
+
+from arm_system import arm_system
+from armsense_msgs.msg import DriverMode
+
+TIMEOUT = 0.050     # [s] of the boards, config/arms/laas4.yaml
+
+
+def test_a_killed_driver_is_met_by_the_watchdog():
+    with arm_system(observer='false') as (client, supervisor):
+        client.wait_mode(DriverMode.ENABLED)
+        time.sleep(0.5)
+        os.kill(supervisor.pid('motor_board'), signal.SIGKILL)
+        lines = [supervisor.wait_for_line(rf'board {board} tripped at .* receive_timeout', 10.0,
+                                          name='simulator') for board in (0, 1)]
+    stamps = [float(re.search(r'tripped at ([\d.]+) s', line.text).group(1)) for line in lines]
+    # Both boards were spoken to in the same period, so they fall silent together.
+    assert abs(stamps[0] - stamps[1]) <= 0.002
+    assert supervisor.exit_code == 1
