@@ -18,7 +18,7 @@ from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
 from armsense_driver.emulator import Fault, FAULTS
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.joint_map import JointCommand, Reading
-from armsense_driver.motor_board_node import guard_limits
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport

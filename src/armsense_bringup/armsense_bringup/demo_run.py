@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 import threading
 import time
@@ -11,7 +10,7 @@ from typing import Any
 from control_msgs.action import FollowJointTrajectory
 import rclpy
 from rclpy.action import ActionClient
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from armsense_bringup.demo_scenario import Demo, END, START
@@ -39,12 +38,16 @@ class DemoClient:
         self._action = ActionClient(self._node, FollowJointTrajectory, 'follow_joint_trajectory')
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
+        self._closing = False
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
     def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+        try:
             self._executor.spin()
+        except Exception:                  # rclpy's own race with its shutdown
+            if not self._closing:
+                raise
 
     def _on_state(self, message: MotorStates) -> None:
         self.time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
@@ -71,6 +74,7 @@ class DemoClient:
         return self._action.send_goal_async(goal)
 
     def close(self) -> None:
+        self._closing = True
         self._executor.shutdown()
         self._context.try_shutdown()
         self._thread.join()

@@ -14,8 +14,9 @@ from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
 from armsense_driver.lifecycle import LoopNode
+from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
-    event_qos, ReactiveLoop, run_node, StreamPublisher, StreamSubscription)
+    event_qos, ReactiveLoop, run_node, stream_qos, StreamPublisher, StreamSubscription)
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, MotorStates, Residual
 
@@ -51,18 +52,16 @@ class CollisionObserverNode(LoopNode):
             settings.observer or None)
         self._model = model
         self._last_seq = self._last_stamp = self._collision_seq = self._count = 0
+        qos = lockstep_qos() if settings.lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
-                                          optional=('joint_position', 'strain'))
-        self._residuals = StreamPublisher(self, Residual, 'residual', model.n)
+                                          optional=('joint_position', 'strain'), qos=qos)
+        self._residuals = StreamPublisher(self, Residual, 'residual', model.n, qos=qos)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
 
     def make_loop(self) -> ReactiveLoop:
         return ReactiveLoop(self._states, self._step)
 
     def _step(self, message: Any) -> None:
-        if message.seq == self._last_seq:      # lock-step asks again: the answer was lost
-            self._residuals.publish()
-            return
         dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
         result = self._monitor.step(message.position, message.torque, message.joint_position,

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 
 from armsense_core.errors import ArmsenseError
-from armsense_driver.loop import DirectSubscription, event_qos, StreamSubscription
+from armsense_driver.lockstep import lockstep_qos
+from armsense_driver.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
 from armsense_msgs.msg import Collision, Residual
 
 PATIENCE = 10.0   # [s] wall clock, lock-step only
@@ -36,7 +37,8 @@ class CollisionInbox:
             lockstep: Wait for the residual of the state before, and for every collision that it
                 announces, so that the same seed gives the same run.
         """
-        self._residuals = StreamSubscription(node, Residual, 'residual', n)
+        self._residuals = StreamSubscription(node, Residual, 'residual', n,
+                                             qos=lockstep_qos() if lockstep else stream_qos())
         self._collisions = DirectSubscription(node, Collision, 'collision', event_qos())
         self._lockstep = lockstep
         self._seq = 0

@@ -25,7 +25,9 @@ from armsense_core.reaction.machine import Phase
 from armsense_core.reaction.options import STRATEGIES
 from armsense_core.state_estimator import StateEstimator
 from armsense_driver.lifecycle import LoopNode
-from armsense_driver.loop import latched_qos, ReactiveLoop, StreamPublisher, StreamSubscription
+from armsense_driver.lockstep import lockstep_qos
+from armsense_driver.loop import (
+    latched_qos, ReactiveLoop, stream_qos, StreamPublisher, StreamSubscription)
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import MotorCommands, MotorStates, ReactionState
 from armsense_msgs.srv import SetPayload, SetString
@@ -73,6 +75,7 @@ class ControllerNode(LoopNode):
         self._last_seq = 0
         self._last_stamp = 0
         self._collision_seq = 0
+        self._instant = (0, 0.0)
         self._published_phase: tuple[Phase, str, str] | None = None
         self._make_topics(model)
 
@@ -82,15 +85,16 @@ class ControllerNode(LoopNode):
         return ReactiveLoop(self._states, self._step)
 
     def _make_topics(self, model: ArmModel) -> None:
+        lockstep = self._settings.lockstep
+        qos = lockstep_qos() if lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
-                                          optional=('joint_position', 'strain'))
-        self._commands = StreamPublisher(self, MotorCommands, 'motor_commands', model.n)
-        self._inbox = CollisionInbox(self, model.n, self._settings.lockstep
-                                     and self._settings.await_residual)
+                                          optional=('joint_position', 'strain'), qos=qos)
+        self._commands = StreamPublisher(self, MotorCommands, 'motor_commands', model.n, qos=qos)
+        self._inbox = CollisionInbox(self, model.n, lockstep and self._settings.await_residual)
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
-                                       lambda: self._last_stamp)
+                                       lambda: self._instant)
         services = (('home', self.controller.home), ('hold', self.controller.hold),
                     ('resume', self.controller.resume),
                     ('clear_fault', self.controller.clear_fault))
@@ -103,9 +107,6 @@ class ControllerNode(LoopNode):
     # -- the loop ----------------------------------------------------------------------------
 
     def _step(self, message: Any) -> None:
-        if message.seq == self._last_seq:      # lock-step asks again: the answer was lost
-            self._commands.publish()
-            return
         dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.001
         first = not self._last_seq
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
@@ -119,6 +120,7 @@ class ControllerNode(LoopNode):
         else:
             self.controller.rest()
             command = self._limp(state.arm.theta)
+        self._instant = (message.stamp_ns, self.controller.time)   # one assignment: two threads
         self._publish(command, message)
         self._publish_phase()
 

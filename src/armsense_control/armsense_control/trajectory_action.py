@@ -31,17 +31,17 @@ class TrajectoryAction:
     """Action server on the executor's thread; the loop only sees the controller's queue."""
 
     def __init__(self, node: Node, controller: MotionController, joint_names: Sequence[str],
-                 now_ns: Callable[[], int]) -> None:
+                 clock: Callable[[], tuple[int, float]]) -> None:
         """Serve.
 
         Args:
             node: The controller.
             controller: Its laws and goals.
             joint_names: Of the arm, in order.
-            now_ns: Stamp of the newest state [ns].
+            clock: Stamp of the newest state [ns] and the controller's time then [s].
         """
         self._node = node
-        self._now_ns = now_ns
+        self._clock = clock
         self._controller = controller
         self._names = tuple(joint_names)
         self._running: list[tuple[Any, GoalStatus, Future]] = []
@@ -77,25 +77,27 @@ class TrajectoryAction:
         order = self._order(trajectory.joint_names)
         if not trajectory.points:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory has no points')
-        delay = self._delay(trajectory)
-        times = [delay + p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
+        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
                  for p in trajectory.points]
         return self._controller.follow_waypoints(
             times, _columns(trajectory, 'positions', order, True),
             _columns(trajectory, 'velocities', order, False),
             _columns(trajectory, 'accelerations', order, False),
-            tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id))
+            tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id),
+            start=self._begin(trajectory))
 
-    def _delay(self, trajectory: JointTrajectory) -> float:
-        """Seconds until the trajectory shall begin; a zero stamp means now."""
+    def _begin(self, trajectory: JointTrajectory) -> float | None:
+        """The controller's time at which the trajectory begins; a zero stamp means now."""
         stamp = trajectory.header.stamp
         if not (stamp.sec or stamp.nanosec):
-            return 0.0
-        delay = stamp.sec + 1e-9 * stamp.nanosec - 1e-9 * self._now_ns()
+            return None
+        now_ns, now = self._clock()
+        delay = 1e-9 * (stamp.sec * 10**9 + stamp.nanosec - now_ns)
         if delay < 0.0:
             raise GoalRefused(ErrorCode.OLD_HEADER_TIMESTAMP,
                               f'the trajectory should have begun {-delay:.3f} s ago')
-        return delay
+        # Rounded, so that the begin does not depend on when the goal came.
+        return round(now + delay, 6)
 
     def _order(self, names: Sequence[str]) -> list[int]:
         missing = [name for name in self._names if name not in names]

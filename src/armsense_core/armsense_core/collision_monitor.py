@@ -21,7 +21,7 @@ from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from armsense_core.observer import make_observer, ObserverOptions
 from armsense_core.schema import quantity
-from armsense_core.state_estimator import StateEstimator
+from armsense_core.state_estimator import StateEstimator, VelocityOptions
 
 Array = NDArray[np.float64]
 SHARE_OF_TORQUE = 0.15   # of the torque limit: threshold of an arm that nobody has calibrated
@@ -35,6 +35,7 @@ class DetectionConfig:
     gain: float = quantity(100.0, unit='1/s', above=0, text='bandwidth of the residual')
     threshold: tuple[float, ...] = quantity((), unit='Nm', above=0,
                                             text='per joint, where model.yaml has none')
+    velocity: VelocityOptions = field(default_factory=VelocityOptions)
     detector: DetectorOptions = field(default_factory=DetectorOptions)
 
     @classmethod
@@ -88,7 +89,7 @@ class CollisionMonitor:
             raise ArmsenseError('a collision monitor needs an arm with a configuration')
         self.model = model
         self.config = config or DetectionConfig.of(model)
-        self._estimator = StateEstimator(model.config)
+        self._estimator = StateEstimator(model.config, self.config.velocity)
         self._drive = make_drive(model.config, model=model)
         elastic = any(j.drive != 'rigid' for j in model.config.joints.values())
         options = ObserverOptions(period=1.0 / model.config.rate,

@@ -8,6 +8,7 @@ with a lag that differs between firmwares.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +16,16 @@ import numpy as np
 from armsense_core.control.types import ArmState
 from armsense_core.drive.reading import DriveReading
 from armsense_core.model.arm_config import ArmConfig
-from armsense_core.velocity import VelocityFilter, WeightedRegression
+from armsense_core.schema import quantity
+from armsense_core.velocity import WeightedRegression
 
-WINDOW = 12   # samples of the regression; about 4 ms of delay at 1 kHz
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityOptions:
+    """Regression that turns positions into velocities; coarse encoders need a longer window."""
+
+    window: int = quantity(12, low=2, high=500, text='samples')
+    degree: int = quantity(1, low=1, high=2, text='1: least noise; 2: no lag while accelerating')
 
 
 class EstimatedState(NamedTuple):
@@ -30,15 +38,17 @@ class EstimatedState(NamedTuple):
 class StateEstimator:
     """State of one arm, cycle by cycle."""
 
-    def __init__(self, config: ArmConfig, velocity: type[VelocityFilter] | None = None) -> None:
+    def __init__(self, config: ArmConfig, velocity: VelocityOptions | None = None) -> None:
         """Prepare for an arm.
 
         Args:
             config: The arm.
-            velocity: Filter to use instead of weighted regression.
+            velocity: Regression of the velocities.
         """
-        self._motor = _filter(config, velocity)
-        self._joint = _filter(config, velocity)
+        options = velocity or VelocityOptions()
+        self._motor, self._joint = (
+            WeightedRegression(config.n, options.window, 1.0 / config.rate, degree=options.degree)
+            for _ in range(2))
         self._per_ampere = np.array([j.torque_per_ampere for j in config.joints.values()])
 
     def step(self, position: Sequence[float], torque: Sequence[float],
@@ -70,9 +80,3 @@ class StateEstimator:
         self._motor.reset()
         self._joint.reset()
 
-
-def _filter(config: ArmConfig, kind: type[VelocityFilter] | None) -> VelocityFilter:
-    period = 1.0 / config.rate
-    if kind is None:
-        return WeightedRegression(config.n, WINDOW, period)
-    return kind(config.n, period=period)   # type: ignore[call-arg]

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
+from armsense_core.detector import Thresholds
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.arm_config import FrictionConfig
 from armsense_core.model.model_file import (
-    Covariance, DriveParameters, ModelFile, Provenance, ResidualStatistics, Thresholds)
+    Covariance, DriveParameters, ModelFile, Provenance, ResidualStatistics)
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def written(model, tmp_path):
         friction={'joint1': FrictionConfig(viscous=0.5, coulomb=0.25)},
         covariance=Covariance(names=('m1', 'm2'), matrix=((1.0, 0.1), (0.1, 2.0))),
         residual=ResidualStatistics(mean=(0.0,) * 4, sigma=(0.1,) * 4, minutes=12.0),
-        thresholds=Thresholds(constant=(1.0,) * 4, method='gpd', false_alarms_per_hour=1.0))
+        thresholds=Thresholds(kind='false_alarm_rate', constant=(1.0,) * 4, rate_per_hour=1.0))
     content.write(tmp_path / 'model.yaml')
     return content, tmp_path / 'model.yaml'
 

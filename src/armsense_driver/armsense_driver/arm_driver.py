@@ -68,7 +68,8 @@ class ArmDriver:
 
     def __init__(self, config: ArmConfig, limits: GuardLimits, links: Sequence[BoardLink],
                  settings: DriverSettings | None = None,
-                 monitor: MonitorSettings | None = None) -> None:
+                 monitor: MonitorSettings | None = None,
+                 zero: Sequence[float] | None = None) -> None:
         """Make a driver; nothing is sent before the first `cycle`.
 
         Args:
@@ -77,8 +78,9 @@ class ArmDriver:
             links: One per board, in the order of the board numbers in the arm file.
             settings: Times.
             monitor: When a silent or doubtful board is a fault.
+            zero: Motor angles where the encoders read zero; see `JointMap`.
         """
-        self.map = JointMap(config)
+        self.map = JointMap(config, zero)
         if len(links) != self.map.boards:
             raise ArmsenseError(f'{config.arm} has {self.map.boards} boards, {len(links)} given')
         self.settings = settings or DriverSettings()

@@ -55,10 +55,18 @@ class _Channel(NamedTuple):
 class JointMap:
     """Translates readings and commands of one arm."""
 
-    def __init__(self, config: ArmConfig) -> None:
+    def __init__(self, config: ArmConfig, zero: Sequence[float] | None = None) -> None:
+        """Prepare for an arm.
+
+        Args:
+            config: The arm.
+            zero: Motor angles, joint side, where the encoders read zero [rad], (n,), for joints
+                whose arm file states no offset. None: the home pose.
+        """
         self.n = config.n
         self.joint_names = config.joint_names
-        self._channels = [_channel(config, k) for k in range(config.n)]
+        zero = zero if zero is not None else (config.home or (0.0,) * config.n)
+        self._channels = [_channel(config, k, zero[k]) for k in range(config.n)]
         self.boards = 1 + max(channel.board for channel in self._channels)
         slots = [(c.board, c.motor) for c in self._channels]
         if len(set(slots)) != len(slots):
@@ -90,7 +98,7 @@ class JointMap:
             adc.append(motor.adc)
             power += motor.power
         return Reading(position, velocity, current, torque,
-                       self._link_angles(adc) if self._has_joint_encoders else [],
+                       self._link_angles(adc, position) if self._has_joint_encoders else [],
                        self._strains(adc) if self._has_strain else [],
                        nan if isnan(power) else power)
 
@@ -118,36 +126,38 @@ class JointMap:
         """Whether a joint hangs on this motor."""
         return any((c.board, c.motor) == (board, motor) for c in self._channels)
 
-    def _link_angles(self, adc: Sequence[int]) -> list[float]:
+    def _link_angles(self, adc: Sequence[int], motor: Sequence[float]) -> list[float]:
         angles = []
         for k, counts in enumerate(self._encoder_counts):
+            if not counts:
+                angles.append(motor[k])     # rigid: the link is where the motor is
+                continue
             value = adc[k]
             before = self._turns[k]
             if before is None:
                 # The counter may start anywhere within its range; take the turn nearest to home.
-                home_counts = self._home[k] / tau * counts if counts else 0.0
+                home_counts = self._home[k] / tau * counts
                 unwrapped = value + ADC_RANGE * round((home_counts - value) / ADC_RANGE)
             else:
                 step = (value - before[0] + ADC_RANGE // 2) % ADC_RANGE - ADC_RANGE // 2
                 unwrapped = before[1] + step
             self._turns[k] = (value, unwrapped)
-            angles.append(unwrapped * tau / counts if counts else nan)
+            angles.append(unwrapped * tau / counts)
         return angles
 
     def _strains(self, adc: Sequence[int]) -> list[float]:
-        return [(value - ADC_MIDDLE) * scale if scale else nan
+        return [(value - ADC_MIDDLE) * scale     # 0 where a link has no gauge
                 for value, scale in zip(adc, self._strain_scale, strict=True)]
 
 
-def _channel(config: ArmConfig, k: int) -> _Channel:
+def _channel(config: ArmConfig, k: int, zero: float) -> _Channel:
     name = config.joint_names[k]
     joint = config.joints[name]
     if joint.slot is None:
         raise ArmsenseError(f'{config.arm}: {name} has no slot {{board, motor}} in the arm file')
-    home = config.home[k] if config.home else 0.0
     return _Channel(
         board=joint.slot.board, motor=joint.slot.motor - 1,
         per_joint=joint.direction * joint.gear_ratio,
-        offset=home if joint.offset is None else joint.offset,
+        offset=zero if joint.offset is None else joint.offset,
         torque_per_ampere=joint.direction * joint.torque_per_ampere,
         current_limit=joint.current_limit)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from armsense_core.errors import ArmsenseError
-from armsense_driver.loop import _Loop as Loop
-from armsense_driver.loop import StreamSubscription
+from armsense_driver.loop import Loop, StreamSubscription
+
+
+def lockstep_qos() -> QoSProfile:
+    """Streams in lock-step are reliable and kept: nothing may be lost, not even before discovery."""
+    return QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE,
+                      durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Answerer(NamedTuple):
@@ -16,7 +23,7 @@ class Answerer(NamedTuple):
 
     name: str
     stream: StreamSubscription
-    handle: Callable[[object], None]
+    handle: Callable[[Any], None]
 
 
 class LockstepTimeout(ArmsenseError):
@@ -26,24 +33,22 @@ class LockstepTimeout(ArmsenseError):
 class LockstepLoop(Loop):
     """Calls `step(tick) -> seq`, then waits until every answerer has sent that `seq`."""
 
-    def __init__(self, step: Callable[[int], int | None], repeat: Callable[[], None],
-                 answerers: Sequence[Answerer], subscribers: Callable[[], int],
-                 wall_limit: float = 10.0, start_limit: float = 60.0) -> None:
+    def __init__(self, step: Callable[[int], int | None], answerers: Sequence[Answerer],
+                 listened_to: Callable[[], bool], wall_limit: float = 20.0,
+                 start_limit: float = 60.0) -> None:
         """Make the loop.
 
         Args:
             step: One period; returns the seq of the state it published, None without one.
-            repeat: Publishes the last state again: a best-effort message may be lost.
             answerers: Who has to answer.
-            subscribers: How many subscribers the state has now.
+            listened_to: Whether all who have to listen have subscribed.
             wall_limit: Longest wait for the answers to one state [s].
             start_limit: Longest wait for all nodes to appear [s].
         """
         super().__init__(None)
         self._step = step
-        self._repeat = repeat
         self._answerers = tuple(answerers)
-        self._subscribers = subscribers
+        self._listened_to = listened_to
         self._wall_limit = wall_limit
         self._start_limit = start_limit
 
@@ -61,7 +66,7 @@ class LockstepLoop(Loop):
         deadline = time.monotonic() + self._start_limit
         while not self._stopped:
             missing = [a.name for a in self._answerers if not a.stream.publisher_count()]
-            if not missing and self._subscribers() >= len(self._answerers):
+            if not missing and self._listened_to():
                 return
             if time.monotonic() > deadline:
                 raise LockstepTimeout(
@@ -78,8 +83,6 @@ class LockstepLoop(Loop):
                     answerer.handle(answer)
                     if answer.seq >= seq:
                         break
-                    continue
-                if time.monotonic() > deadline:
+                elif time.monotonic() > deadline:
                     raise LockstepTimeout(f'no {answerer.name} answered state {seq} within '
                                           f'{self._wall_limit:.0f} s')
-                self._repeat()

@@ -55,7 +55,7 @@ from armsense_driver.qos import event_qos, latched_qos, stream_qos
 
 __all__ = [
     'BackgroundExecutor', 'BadRecord', 'DirectSubscription', 'event_qos', 'exact_timers',
-    'Histogram', 'latched_qos', 'LoopReport', 'LoopStatistics', 'new_record', 'PacedLoop',
+    'Histogram', 'latched_qos', 'Loop', 'LoopReport', 'LoopStatistics', 'new_record', 'PacedLoop',
     'Privileges', 'Quantiles', 'ReactiveLoop', 'realtime_privileges', 'RecordDecoder', 'run_node',
     'spin_background', 'stream_qos', 'StreamPublisher', 'StreamSubscription', 'WaitSet']
 
@@ -78,7 +78,7 @@ class EventSource(Protocol):
     def drain(self) -> Any: ...
 
 
-class _Loop:
+class Loop:
     """Start and stop, common to both loops."""
 
     def __init__(self, statistics: LoopStatistics | None) -> None:
@@ -117,7 +117,7 @@ class _Loop:
         raise NotImplementedError
 
 
-class PacedLoop(_Loop):
+class PacedLoop(Loop):
     """Calls `step(tick)` at absolute deadlines.
 
     `tick` counts periods since the start, skipped ones included: the time since the last step is
@@ -183,7 +183,7 @@ class PacedLoop(_Loop):
         return deadline
 
 
-class ReactiveLoop(_Loop):
+class ReactiveLoop(Loop):
     """Calls `step(message)` for every message that arrives, always the newest.
 
     Gaps in the messages' `seq`, if they have one, are counted as missed.

@@ -23,7 +23,7 @@ from armsense_core.errors import ArmsenseError
 
 _SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
 _POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
-_REALTIME = ('realtime', True, 'run the loop under SCHED_FIFO with locked memory if the system '
+_REALTIME = ('realtime', False, 'run the loop under SCHED_FIFO with locked memory if the system '
              'allows it; false where simulation runs as fast as it can')
 
 

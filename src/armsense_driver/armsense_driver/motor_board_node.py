@@ -17,15 +17,15 @@ from std_srvs.srv import Trigger
 
 from armsense_core.model import ArmConfig, ArmModel
 from armsense_driver.arm_driver import Answer, ArmDriver, DriverSettings, Mode
+from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.board_links import BUSES, HARDWARE, open_links, Wiring
-from armsense_driver.command_guard import GuardLimits
 from armsense_driver.energy_meter import EnergyMeter
 from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
-from armsense_driver.lockstep import Answerer, LockstepLoop, LockstepTimeout
+from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
 from armsense_driver.loop import (
-    DirectSubscription, event_qos, latched_qos, PacedLoop, run_node, StreamPublisher,
+    DirectSubscription, event_qos, latched_qos, PacedLoop, run_node, stream_qos, StreamPublisher,
     StreamSubscription)
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
@@ -41,6 +41,7 @@ PARAMETERS = (
     Parameter('enable_on_start', False, 'enable the motors once the boards answer'),
     Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
     Parameter('await_residual', False, 'lock-step: wait for the residual as well'),
+    Parameter('await_recorder', False, 'lock-step: begin when a recorder listens'),
     Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
     Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002, high=1.0),
     Parameter('collision_answer', 0.01, '[s] for a controller to answer a collision', low=0.001,
@@ -85,7 +86,7 @@ class MotorBoardNode(LoopNode):
             command_timeout=round(settings.command_timeout / self._period),
             collision_answer=round(settings.collision_answer / self._period),
             start_timeout=settings.start_timeout,
-            index_search=bool(boards and boards.index_search)))
+            index_search=bool(boards and boards.index_search)), zero=motor_zero(model))
         self._energy = EnergyMeter()
         self._make_topics(config)
         self._last_mode: tuple[Mode, Fault | None] | None = None
@@ -100,8 +101,9 @@ class MotorBoardNode(LoopNode):
             answerers = [Answerer('motor_commands', self._commands, self._take_command)]
             if self._settings.await_residual:
                 answerers.append(Answerer('residual', self._residuals, lambda _: None))
-            return LockstepLoop(self._lockstep_step, self._states.publish, answerers,
-                                self._states.subscriber_count)
+            listeners = len(answerers) + self._settings.await_recorder
+            return LockstepLoop(self._lockstep_step, answerers,
+                                lambda: self._states.subscriber_count() >= listeners)
         return PacedLoop(self._period, self._realtime_step)
 
     def close(self) -> None:
@@ -120,11 +122,13 @@ class MotorBoardNode(LoopNode):
         joints = list(config.joints.values())
         lengths = {'joint_position': n if any(j.joint_encoder for j in joints) else 0,
                    'strain': n if any(j.strain for j in joints) else 0}
-        self._states = StreamPublisher(self, MotorStates, 'motor_states', n, lengths, 'base_link')
-        self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n)
+        qos = lockstep_qos() if self._settings.lockstep else stream_qos()
+        self._states = StreamPublisher(self, MotorStates, 'motor_states', n, lengths, 'base_link',
+                                       qos)
+        self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n, qos=qos)
         self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
         if self._settings.await_residual:
-            self._residuals = StreamSubscription(self, Residual, 'residual', n)
+            self._residuals = StreamSubscription(self, Residual, 'residual', n, qos=qos)
         self._joint_states = self.create_publisher(JointState, 'joint_states', 10)
         self._decimation = max(1, round(config.rate / self._settings.joint_states_rate))
 
@@ -244,19 +248,6 @@ class MotorBoardNode(LoopNode):
                 message=f'{summary.loss_percent:.2f} % of {summary.frames} frames lost',
                 values=[_pair(key, value) for key, value in summary._asdict().items()]))
         self._diagnostics.publish(message)
-
-
-def guard_limits(model: ArmModel) -> GuardLimits:
-    """Limits from URDF and arm file."""
-    config = model.config
-    assert config is not None
-    lower, upper = model.position_limits
-    joints = list(config.joints.values())
-    return GuardLimits(
-        lower=lower.tolist(), upper=upper.tolist(), velocity=model.velocity_limits.tolist(),
-        torque=[j.torque_limit for j in joints], damping=[j.safe_damping for j in joints],
-        names=config.joint_names,
-        integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
 
 
 def _pair(key: str, value: object) -> KeyValue:

@@ -22,7 +22,7 @@ from armsense_driver.lifecycle import LoopNode
 from armsense_driver.loop import (
     DirectSubscription, event_qos, latched_qos, ReactiveLoop, run_node, stream_qos,
     StreamPublisher, StreamSubscription)
-from armsense_driver.motor_board_node import guard_limits
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
 

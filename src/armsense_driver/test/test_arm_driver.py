@@ -16,7 +16,7 @@ from armsense_driver.can_link import CanLink
 from armsense_driver.emulator import Fault
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.joint_map import JointCommand
-from armsense_driver.motor_board_node import guard_limits
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport

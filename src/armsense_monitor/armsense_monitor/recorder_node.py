@@ -13,27 +13,32 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from armsense_driver.loop import _Loop as Loop
-from armsense_driver.loop import DirectSubscription, run_node, WaitSet
+from armsense_driver.lockstep import lockstep_qos
+from armsense_driver.loop import DirectSubscription, latched_qos, Loop, run_node, WaitSet
 from armsense_driver.parameters import declare, Parameter
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import (
     BaseResidual, Collision, ContactTruth, DriverMode, LoadCells, MotorCommands, MotorStates,
     ReactionState, Residual)
 
-TOPICS: dict[str, Any] = {
-    'motor_states': MotorStates, 'motor_commands': MotorCommands, 'joint_states': JointState,
-    'residual': Residual, 'collision': Collision, 'ground_truth': ContactTruth,
+STREAMS: dict[str, Any] = {
+    'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual,
+}
+EVENTS: dict[str, Any] = {
+    'joint_states': JointState, 'collision': Collision, 'ground_truth': ContactTruth,
     'load_cells': LoadCells, 'base/residual': BaseResidual, 'diagnostics': DiagnosticArray,
 }
 LATCHED: dict[str, Any] = {
     'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
     'joint_space_controller/reaction_state': ReactionState,
 }
-PARAMETERS = (Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),)
+PARAMETERS = (
+    Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),
+    Parameter('lockstep', False, 'streams are reliable: no message may be missing'),
+)
 _STAMP = struct.Struct('<iI')
 
 
@@ -52,16 +57,11 @@ class RecorderNode(Node):
         folder = settings.bag or datetime.now().strftime('out/bags/%Y-%m-%d_%H-%M-%S')
         self._bag = BagWriter(folder)
         self._sources = []
-        for names, durability in ((TOPICS, DurabilityPolicy.VOLATILE),
-                                  (LATCHED, DurabilityPolicy.TRANSIENT_LOCAL)):
-            reliability = (ReliabilityPolicy.RELIABLE if names is LATCHED
-                           else ReliabilityPolicy.BEST_EFFORT)
-            qos = QoSProfile(depth=2000, durability=durability, reliability=reliability)
-            for topic, kind in names.items():
-                source = RawSubscription(self, kind, topic, qos)
-                name = self.resolve_topic_name(topic)
-                self._bag.add_topic(name, f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}')
-                self._sources.append((name, source))
+        for topic, kind in {**STREAMS, **EVENTS, **LATCHED}.items():
+            source = RawSubscription(self, kind, topic, _qos(topic, settings.lockstep))
+            name = self.resolve_topic_name(topic)
+            self._bag.add_topic(name, f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}')
+            self._sources.append((name, source))
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
         self.get_logger().info(f'recording into {folder}')
 
@@ -76,6 +76,15 @@ class RecorderNode(Node):
         self._bag.close()
         total = sum(self._bag.counts.values())
         self.get_logger().info(f'{total} messages in {self._bag.folder}')
+
+
+def _qos(topic: str, lockstep: bool) -> QoSProfile:
+    """Never asks for more than the publisher offers: nothing would arrive at all."""
+    if topic in LATCHED:
+        return latched_qos()
+    if topic in STREAMS and lockstep:
+        return lockstep_qos()
+    return QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class _RecorderLoop(Loop):

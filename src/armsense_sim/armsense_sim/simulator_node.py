@@ -18,8 +18,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_driver.emulator import CanServer, socket_paths, SpiServer
 from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.loop import _Loop as Loop
-from armsense_driver.loop import event_qos, run_node
+from armsense_driver.loop import event_qos, Loop, run_node
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
 from armsense_msgs.msg import ContactTruth

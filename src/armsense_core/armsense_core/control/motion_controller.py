@@ -100,7 +100,8 @@ class MotionController:
                          velocities: ArrayLike | None = None,
                          accelerations: ArrayLike | None = None,
                          tolerances: Tolerances | None = None,
-                         reaction: str | None = None) -> GoalStatus:
+                         reaction: str | None = None,
+                         start: float | None = None) -> GoalStatus:
         """Quintic spline from the present motion through waypoints, as `follow`.
 
         Args:
@@ -110,11 +111,16 @@ class MotionController:
             accelerations: [rad/s^2] (N, n)
             tolerances: As in `follow`.
             reaction: As in `follow`.
+            start: When the motion begins, in the controller's `time` [s]; None: now. Until then
+                the arm rests.
         """
         now = self._ready()
+        if start is not None and now.dq.any():
+            raise GoalRefused(ErrorCode.INVALID_GOAL,
+                              'a trajectory that begins later needs an arm at rest')
         trajectory = self._planner.join(now, times, positions, velocities, accelerations)
         self._planner.check(trajectory, now)
-        return self._accept(trajectory, tolerances, reaction)
+        return self._accept(trajectory, tolerances, reaction, start)
 
     def home(self) -> GoalStatus:
         """To the home position, from rest."""
@@ -281,13 +287,13 @@ class MotionController:
 
     # -- requests, in the loop's thread --------------------------------------------------------
 
-    def _begin_goal(self, goal: Goal, reaction: str | None) -> None:
+    def _begin_goal(self, goal: Goal, reaction: str | None, start: float | None) -> None:
         if self._goal is not None and self._goal.unfinished:
             self._goal.finish(ErrorCode.SUCCESSFUL, 'replaced by a new goal', preempted=True)
         self.reaction.new_goal(reaction)
         self._suspended = None
         assert self.reference is not None
-        goal.begin(self._last_time, self.reference)
+        goal.begin(self._last_time if start is None else start, self.reference)
         self._goal = goal
 
     def _stop(self) -> None:
@@ -391,12 +397,12 @@ class MotionController:
         return self.reference
 
     def _accept(self, trajectory: Trajectory, tolerances: Tolerances | None,
-                reaction: str | None) -> GoalStatus:
+                reaction: str | None, start: float | None = None) -> GoalStatus:
         if reaction is not None:
             known_strategy(reaction)
         tolerances = tolerances or self.config.tolerances(trajectory.n)
         goal = Goal(trajectory, tolerances, self.limits.joints, self.time)
-        self._requests.append(lambda: self._begin_goal(goal, reaction))
+        self._requests.append(lambda: self._begin_goal(goal, reaction, start))
         return goal.status
 
     def _inside(self, q: Array) -> Array:

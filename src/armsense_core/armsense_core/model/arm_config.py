@@ -172,7 +172,9 @@ class BoardsConfig:
 class LoadCellsConfig:
     """Load cells under the base."""
 
+    kind: str = quantity('vertical', choices=('vertical', 'six_axis'))
     positions: tuple[tuple[float, float], ...] = ()   # [m] x, y in the base frame
+    height: float = quantity(0.0, unit='m', text='of the cells in the base frame')
     capacity: float = quantity(50.0, unit='N', above=0)
     noise: float = quantity(0.05, unit='N', low=0)
     rate: float = quantity(1000.0, unit='Hz', above=0)

@@ -23,6 +23,7 @@ import pinocchio as pin
 
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
 from armsense_core.model.arm_config import ArmConfig
+from armsense_core.model.base_motion import BaseMotion
 from armsense_core.model.robot_description import find_description, load_description
 
 Array = NDArray[np.float64]
@@ -231,16 +232,38 @@ class ArmModel:
         """Y with Y @ pi = joint torques without rotor inertia, (n, 10 n)."""
         return np.array(pin.computeJointTorqueRegressor(self._model, self._data, q, dq, ddq))
 
-    def base_wrench(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Wrench of the moving links on their support, base frame [N, Nm], (6,)."""
-        tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq))
+    def base_wrench(self, q: Array, dq: Array, ddq: Array,
+                    motion: BaseMotion | None = None) -> Array:
+        """Wrench of the moving links on their support, base frame [N, Nm], (6,).
+
+        Args:
+            q: Joint positions [rad], (n,).
+            dq: Joint velocities [rad/s], (n,).
+            ddq: Joint accelerations [rad/s^2], (n,).
+            motion: Of the base; None: it stands still.
+        """
+        tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq, motion))
         return -np.array(tau[:6])
 
-    def base_wrench_regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Y with Y @ pi = base wrench, (6, 10 n)."""
+    def base_wrench_regressor(self, q: Array, dq: Array, ddq: Array,
+                              motion: BaseMotion | None = None) -> Array:
+        """Y with Y @ pi = base wrench, (6, 10 n); arguments as for `base_wrench`."""
         Y = pin.computeJointTorqueRegressor(self._floating, self._floating_data,
-                                            *self._float(q, dq, ddq))
+                                            *self._float(q, dq, ddq, motion))
         return -np.array(Y[:6, PARAMETERS_PER_LINK:])
+
+    def base_momentum(self, q: Array, dq: Array) -> tuple[Array, Array]:
+        """Momentum h of the moving links and wrench G of their weight, base frame, (6,) each.
+
+        h = [linear; angular] about the base origin [N s, Nm s] with the base at rest. Together
+        they are the wrench on the support without any acceleration: base_wrench = G - dh/dt.
+        """
+        data = self._data
+        h = pin.computeCentroidalMomentum(self._model, data, q, dq).vector.copy()   # about c
+        c, mass = data.com[0], data.mass[0]
+        h[3:] += _cross(c, h[:3])
+        weight = mass * self._model.gravity.linear
+        return h, np.concatenate([weight, _cross(c, weight)])
 
     # -- batches: one Pinocchio call per sample, no Python work per number ----------------------
 
@@ -302,6 +325,11 @@ class ArmModel:
         pin.framesForwardKinematics(self._model, self._data, q)
         return np.array(self._data.oMf[frame_id].homogeneous)
 
+    def joint_poses(self, q: Array) -> Array:
+        """Poses of the frames of all joints in the base frame, (n, 4, 4)."""
+        pin.forwardKinematics(self._model, self._data, q)
+        return np.array([placement.homogeneous for placement in list(self._data.oMi)[1:]])
+
     def jacobian(self, q: Array, frame: str | None = None) -> Array:
         """[linear; angular] velocity of a frame per joint velocity, base axes, (6, n)."""
         frame_id = self._frame_id(frame or self.tool_frame)
@@ -332,10 +360,17 @@ class ArmModel:
             raise UnknownName('frame', frame, self.frame_names, self.name)
         return int(self._model.getFrameId(frame))
 
-    def _float(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
-        rest = np.zeros(6)
+    def _float(self, q: Array, dq: Array, ddq: Array,
+               motion: BaseMotion | None = None) -> tuple[Array, Array, Array]:
+        velocity, acceleration = np.zeros(6), np.zeros(6)
+        if motion is not None:
+            # Seen from a frame that moves along with the base at this instant. The specific force
+            # holds gravity too, so the model's own gravity is taken out again.
+            velocity[3:] = motion.angular_velocity
+            acceleration[:3] = motion.specific_force + self._model.gravity.linear
+            acceleration[3:] = motion.angular_acceleration
         return (np.concatenate([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], q]),
-                np.concatenate([rest, dq]), np.concatenate([rest, ddq]))
+                np.concatenate([velocity, dq]), np.concatenate([acceleration, ddq]))
 
     def _batch(self, *samples: ArrayLike) -> list[Array]:
         arrays = [np.ascontiguousarray(s, float) for s in samples]
@@ -355,6 +390,13 @@ class ArmModel:
         self._data = self._model.createData()
         self._floating = _floating_base(self._model)
         self._floating_data = self._floating.createData()
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Vector product, (3,); a tenth of the time of np.cross."""
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def _parse(urdf: str) -> pin.Model:

@@ -22,6 +22,7 @@ from armsense_core import schema
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
 from armsense_core.model.arm_config import ArmConfig, FrictionConfig
 from armsense_core.model.arm_model import ArmModel, Array, PARAMETER_NAMES
+from armsense_core.detector.thresholds import Thresholds
 from armsense_core.schema import quantity
 
 FORMAT = 1
@@ -73,19 +74,6 @@ class ResidualStatistics:
     mean: tuple[float, ...] = quantity(unit='Nm')
     sigma: tuple[float, ...] = quantity(unit='Nm', low=0)
     minutes: float = quantity(unit='min', low=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Thresholds:
-    """Of the detector: |residual| <= constant + velocity |dq| + acceleration |ddq|."""
-
-    constant: tuple[float, ...] = quantity(unit='Nm', low=0)
-    velocity: tuple[float, ...] = quantity((), unit='Nm s/rad', low=0)
-    acceleration: tuple[float, ...] = quantity((), unit='Nm s^2/rad', low=0)
-    method: str = ''
-    false_alarms_per_hour: float | None = quantity(None, unit='1/h', above=0)
-    confidence: float | None = quantity(None, above=0, high=1)
-    minutes: float = quantity(0.0, unit='min', low=0, text='of motion that the fit rests on')
 
 
 @dataclass(frozen=True, kw_only=True)

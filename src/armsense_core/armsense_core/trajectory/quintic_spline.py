@@ -2,19 +2,17 @@
 
 Each segment is the quintic that meets position, velocity and acceleration at both of its ends, so
 the motion is twice continuously differentiable. What the waypoints leave open is chosen so that
-it is smoother still: without accelerations the jerk is continuous, without velocities too the
-motion is four times continuously differentiable and starts and ends at rest.
+the motion keeps the shape of the waypoints: it does not swing past them, and two equal waypoints
+mean rest between them. Without velocities it starts and ends at rest.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import make_interp_spline
-from scipy.linalg import solve_banded
+from scipy.interpolate import PchipInterpolator
 
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.trajectory.reference import Array, Reference
@@ -37,19 +35,19 @@ class QuinticSpline:
         Args:
             times: [s] ascending; the motion begins at times[0], which becomes 0. (N,)
             positions: [rad] (N, n)
-            velocities: [rad/s] (N, n). None: chosen smooth, zero at both ends.
-            accelerations: [rad/s^2] (N, n). None: chosen smooth, zero at both ends.
+            velocities: [rad/s] (N, n). None: monotone between waypoints, zero at both ends.
+            accelerations: [rad/s^2] (N, n). None: the gentler of both sides, zero at the ends.
         """
         t = _times(times)
         q = _rows('positions', positions, len(t), None)
         if velocities is None and accelerations is not None:
             raise ArmsenseError('waypoints with accelerations need velocities too')
         if velocities is None:
-            dq, ddq = _free_derivatives(t, q)
+            dq = _monotone_velocities(t, q)
         else:
             dq = _rows('velocities', velocities, len(t), q.shape[1])
-            ddq = (_smooth_accelerations(t, q, dq) if accelerations is None
-                   else _rows('accelerations', accelerations, len(t), q.shape[1]))
+        ddq = (_gentle_accelerations(t, q, dq) if accelerations is None
+               else _rows('accelerations', accelerations, len(t), q.shape[1]))
         self._n = int(q.shape[1])
         self._knots: list[float] = t.tolist()
         self._table = _coefficients(np.diff(t), q, dq, ddq)   # (N - 1, 6, 5 n)
@@ -97,36 +95,28 @@ def _rows(what: str, rows: ArrayLike, count: int, width: int | None) -> Array:
     return array
 
 
-def _free_derivatives(t: Array, q: Array) -> tuple[Array, Array]:
-    """Velocities and accelerations of the quintic spline at rest at both ends."""
-    rest = np.zeros(q.shape[1])
-    ends: Any = ([(1, rest), (2, rest)],) * 2
-    spline = make_interp_spline(t, q, k=5, bc_type=ends)
-    return np.asarray(spline(t, 1)), np.asarray(spline(t, 2))
+def _monotone_velocities(t: Array, q: Array) -> Array:
+    """Slopes of Fritsch and Carlson: zero at the ends and wherever the direction changes."""
+    dq = np.zeros_like(q)
+    if len(t) > 2:
+        dq[1:-1] = PchipInterpolator(t, q, axis=0).derivative()(t[1:-1])
+    return dq
 
 
-def _smooth_accelerations(t: Array, q: Array, dq: Array) -> Array:
-    """Accelerations with continuous jerk at the inner waypoints, zero at the ends.
-
-    The jerk of a quintic at its ends is linear in the accelerations; setting both sides equal
-    gives one tridiagonal row per inner waypoint.
+def _gentle_accelerations(t: Array, q: Array, dq: Array) -> Array:
+    """Where the cubics on both sides of a waypoint bend the same way, the smaller of their
+    accelerations there; zero elsewhere and at the ends.
     """
-    N, n = q.shape
-    ddq = np.zeros((N, n))
-    if N == 2:
+    ddq = np.zeros_like(q)
+    if len(t) == 2:
         return ddq
     h = np.diff(t)[:, None]                                    # (N - 1, 1)
-    slope = np.diff(q, axis=0) / h**3
-    left = 60.0 * slope - (24.0 * dq[:-1] + 36.0 * dq[1:]) / h**2
-    right = 60.0 * slope - (36.0 * dq[:-1] + 24.0 * dq[1:]) / h**2
-    # Jerk of a segment: right - (9 a0 - 3 a1) / h at its start, left + (9 a1 - 3 a0) / h at its
-    # end.
-    inv = 1.0 / h[:, 0]
-    bands = np.zeros((3, N - 2))
-    bands[0, 1:] = -3.0 * inv[1:-1]
-    bands[1] = 9.0 * (inv[:-1] + inv[1:])
-    bands[2, :-1] = -3.0 * inv[1:-1]
-    ddq[1:-1] = solve_banded((1, 1), bands, right[1:] - left[:-1])
+    slope = np.diff(q, axis=0) / h
+    at_start = (6.0 * slope - 4.0 * dq[:-1] - 2.0 * dq[1:]) / h
+    at_end = (-6.0 * slope + 2.0 * dq[:-1] + 4.0 * dq[1:]) / h
+    before, after = at_end[:-1], at_start[1:]                  # of the inner waypoints
+    same = before * after > 0.0
+    ddq[1:-1] = np.where(same, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
     return ddq
 
 

@@ -1,0 +1,170 @@
+"""From residual and thresholds to collisions: debouncing, hysteresis, reversals, intent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armsense_core.detector.thresholds import Thresholds
+from armsense_core.errors import BadValue
+from armsense_core.schema import quantity
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorOptions:
+    """When an exceeded threshold is a collision."""
+
+    count: int = quantity(2, low=1, text='samples of the window that must exceed')
+    window: int = quantity(3, low=1, text='samples looked at')
+    hysteresis: float = quantity(0.6, above=0, high=1,
+                                 text='share of the threshold below which a contact has ended')
+    release_time: float = quantity(0.1, unit='s', low=0,
+                                   text='below it for so long before the next collision')
+    warm_up: float = quantity(0.1, unit='s', low=0, text='after start and reset')
+    # Friction is known worst where a joint starts, stops or turns.
+    standstill_speed: float = quantity(0.02, unit='rad/s', low=0)
+    standstill_margin: tuple[float, ...] = quantity(
+        (), unit='Nm', low=0, text='added while slower than that, per joint: stiction')
+    reversal_margin: tuple[float, ...] = quantity(
+        (), unit='Nm', low=0, text='added after start, stop and turn, per joint')
+    reversal_time: float = quantity(0.05, unit='s', low=0)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= self.window:
+            raise BadValue('count, window', (self.count, self.window), '1 <= count <= window')
+
+
+DEFAULT_DETECTOR = DetectorOptions()
+
+
+class Detection(NamedTuple):
+    """The moment at which a collision was decided."""
+
+    time: float  # [s] since reset
+    first_exceeded: float  # [s] since reset: oldest sample that counted
+    joint: int  # last joint above its threshold
+    direction: int  # sign of that joint's residual: where the environment pushes
+    residual: Array  # [Nm], (n,)
+    threshold: Array  # [Nm], (n,)
+    exceeded: Flags  # (n,)
+
+
+class Detector:
+    """State machine: warm-up, armed, tripped (until released); deterministic, time is passed in.
+
+    A sample with NaN is passed over. An intended contact (`allow_contact`) silences the named
+    joints for a time; a contact that lasts longer is a collision then.
+    """
+
+    def __init__(
+        self, thresholds: Thresholds, options: DetectorOptions = DEFAULT_DETECTOR,
+    ) -> None:
+        self.thresholds = thresholds
+        self.options = options
+        self.n = thresholds.n
+        self._standstill = self._margin('standstill_margin', options.standstill_margin)
+        self._reversal = self._margin('reversal_margin', options.reversal_margin)
+        self._margins = bool(self._standstill.any() or self._reversal.any())
+        self.reset()
+
+    def reset(self) -> None:
+        """As at the start, warm-up included."""
+        self.time = 0.0  # [s]
+        self.tripped = False
+        self.threshold = np.array(self.thresholds.constant)  # [Nm] of the last sample, (n,)
+        self.exceeded: Flags = np.zeros(self.n, bool)  # in the last sample
+        self._history = np.zeros((self.options.window, self.n), bool)
+        self._stamps = np.full(self.options.window, -math.inf)
+        self._slot = 0
+        self._quiet = 0.0  # [s] below the hysteresis level
+        self._moving = np.zeros(self.n)  # sign of the motion
+        self._turned = np.full(self.n, math.inf)  # [s] since start, stop or turn
+        self._allowed: Flags = np.zeros(self.n, bool)
+        self._allowed_until = -math.inf
+
+    @property
+    def armed(self) -> bool:
+        """Whether a collision would be reported now."""
+        return not self.tripped and self.time >= self.options.warm_up
+
+    def allow_contact(self, duration: float, joints: ArrayLike | None = None) -> None:
+        """Expect a contact: for `duration` [s] the joints of the mask (n,), or all, are silent."""
+        mask = np.ones(self.n, bool) if joints is None else np.asarray(joints, bool)
+        if mask.shape != (self.n,):
+            raise BadValue('shape of joints', mask.shape, f'({self.n},)')
+        self._allowed = mask
+        self._allowed_until = self.time + duration
+
+    def step(
+        self, residual: Array, dq: Array, dt: float, ddq: Array | None = None,
+    ) -> Detection | None:
+        """One sample.
+
+        Args:
+            residual: [Nm], (n,).
+            dq: Joint velocities [rad/s], (n,).
+            dt: Time since the sample before [s].
+            ddq: Accelerations [rad/s^2], (n,), where the thresholds need them.
+
+        Returns:
+            The collision, in the sample in which it is decided; None in all others.
+        """
+        if math.isfinite(dt) and dt > 0.0:
+            self.time += dt
+        if not math.isfinite(sum(residual.tolist()) + sum(dq.tolist()) + dt):
+            return None
+        self.threshold = self._threshold(dq, ddq, dt)
+        size = np.abs(residual)
+        self.exceeded = size > self.threshold
+        counted = self._debounce()
+        if self.tripped:
+            self._release(size, dt)
+            return None
+        if self.time < self.options.warm_up or not counted.any():
+            return None
+        self.tripped, self._quiet = True, 0.0
+        joint = int(np.flatnonzero(counted)[-1])
+        first = self._stamps[self._history[:, joint]].min()
+        return Detection(self.time, float(first), joint, int(np.sign(residual[joint])),
+                         residual.copy(), self.threshold.copy(), self.exceeded.copy())
+
+    def _threshold(self, dq: Array, ddq: Array | None, dt: float) -> Array:
+        threshold = self.thresholds.at(dq, ddq)
+        if not self._margins:
+            return threshold
+        moving = np.sign(dq) * (np.abs(dq) >= self.options.standstill_speed)
+        self._turned = np.where(moving != self._moving, 0.0, self._turned + dt)
+        self._moving = moving
+        widened = np.where(self._turned < self.options.reversal_time, self._reversal, 0.0)
+        # The larger of the two, not their sum: both stand for the same friction.
+        return threshold + np.maximum(widened, np.where(moving == 0.0, self._standstill, 0.0))
+
+    def _debounce(self) -> Flags:
+        """Joints with enough exceeding samples in the window."""
+        flags = self.exceeded
+        if self.time < self._allowed_until:
+            flags = flags & ~self._allowed
+        self._history[self._slot] = flags
+        self._stamps[self._slot] = self.time
+        self._slot = (self._slot + 1) % self.options.window
+        return np.asarray(self._history.sum(axis=0) >= self.options.count)
+
+    def _release(self, size: Array, dt: float) -> None:
+        if (size > self.options.hysteresis * self.threshold).any():
+            self._quiet = 0.0
+            return
+        self._quiet += dt
+        if self._quiet >= self.options.release_time:
+            self.tripped = False
+
+    def _margin(self, name: str, values: tuple[float, ...]) -> Array:
+        if len(values) not in (0, self.n):
+            raise BadValue(f'length of {name}', len(values), f'0 or {self.n}')
+        return np.array(values) if values else np.zeros(self.n)

@@ -1,0 +1,33 @@
+"""What the driver must know of an arm beyond its boards: limits, and where its motors read zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armsense_core.drive.elastic_joint import ElasticJoint
+from armsense_core.model import ArmModel
+from armsense_driver.command_guard import GuardLimits
+
+
+def guard_limits(model: ArmModel) -> GuardLimits:
+    """Limits from URDF and arm file."""
+    config = model.config
+    assert config is not None
+    lower, upper = model.position_limits
+    joints = list(config.joints.values())
+    return GuardLimits(
+        lower=lower.tolist(), upper=upper.tolist(), velocity=model.velocity_limits.tolist(),
+        torque=[j.torque_limit for j in joints], damping=[j.safe_damping for j in joints],
+        names=config.joint_names,
+        integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
+
+
+def motor_zero(model: ArmModel) -> list[float]:
+    """Motor angles of the arm at home, springs in balance with gravity [rad], (n,)."""
+    config = model.config
+    assert config is not None
+    home = np.array(config.home or [0.0] * model.n)
+    if all(j.elastic for j in config.joints.values()):
+        springs = ElasticJoint.from_config(config)
+        return [float(v) for v in springs.motor_position(home, model.gravity_torque(home))]
+    return [float(v) for v in home]

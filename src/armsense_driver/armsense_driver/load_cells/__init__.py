@@ -1,0 +1,1 @@
+"""Load cells: what converters and amplifiers send, as counts; calibration and health."""
