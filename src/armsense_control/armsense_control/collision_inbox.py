@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
 from armsense_msgs.msg import Collision, Residual
 
+Array = NDArray[np.float64]
 PATIENCE = 10.0   # [s] wall clock, lock-step only
 
 
@@ -44,42 +45,46 @@ class CollisionInbox:
         self._seq = 0
         self._announced = 0
         self._heard = 0
-        self._residual: NDArray[np.float64] | None = None
+        self._residual: Array | None = None
+        self._waiting: list[Collision] = []
 
-    def take(self, seq: int, wait: bool) -> tuple[NDArray[np.float64] | None, Bump | None]:
+    def take(self, seq: int) -> tuple[Array | None, Bump | None]:
         """Residual and the newest collision not taken before.
 
         Args:
-            seq: State whose residual must be there in lock-step.
-            wait: False before the first state: nobody has answered it yet.
+            seq: State before the present one; in lock-step nothing newer is looked at, even if
+                it is there already, and its residual is waited for.
         """
-        self._note(self._residuals.take_latest())
-        bump = self._drain(None)
-        if self._lockstep and wait:
-            deadline = time.monotonic() + PATIENCE
-            while self._seq < seq or self._heard < self._announced:
-                if self._seq < seq:
-                    self._note(self._residuals.wait(0.1))
-                else:
-                    bump = self._drain(self._collisions.wait(0.1)) or bump
-                if time.monotonic() > deadline:
-                    raise ArmsenseError(f'lock-step: no residual of state {seq} within '
-                                        f'{PATIENCE:.0f} s; is the collision observer running?')
+        if not self._lockstep:
+            self._note(self._residuals.take_latest())
+            self._waiting += self._collisions.drain()
+            seq = max((c.seq for c in self._waiting), default=0)
+        elif seq > 0:
+            self._await(seq)
+        due = [c for c in self._waiting if c.seq <= seq]
+        self._waiting = [c for c in self._waiting if c.seq > seq]
+        bump = Bump(due[-1].joint, due[-1].link, due[-1].seq) if due else None
         return self._residual, bump
 
-    def _note(self, message: object) -> None:
+    def _await(self, seq: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while self._seq < seq:
+            self._note(self._residuals.take() or self._residuals.wait_oldest(0.1))
+            self._check(deadline, seq)
+        while self._heard < self._announced:
+            found = list(self._collisions.drain()) or [self._collisions.wait(0.1)]
+            self._waiting += [c for c in found if c is not None]
+            self._heard = max((c.seq for c in self._waiting), default=self._heard)
+            self._check(deadline, seq)
+
+    def _check(self, deadline: float, seq: int) -> None:
+        if time.monotonic() > deadline:
+            raise ArmsenseError(f'lock-step: the residual of state {seq} or its collision did not '
+                                f'come within {PATIENCE:.0f} s; is the collision observer running?')
+
+    def _note(self, message: Any) -> None:
         if message is None:
             return
-        self._seq = message.seq                              # type: ignore[attr-defined]
-        self._announced = message.collision_seq              # type: ignore[attr-defined]
-        valid = message.valid                                # type: ignore[attr-defined]
-        self._residual = np.array(message.filtered) if valid else None   # type: ignore[attr-defined]
-
-    def _drain(self, first: Collision | None) -> Bump | None:
-        newest = first
-        for collision in self._collisions.drain():
-            newest = collision
-        if newest is None:
-            return None
-        self._heard = max(self._heard, newest.seq)
-        return Bump(newest.joint, newest.link, newest.seq)
+        self._seq = message.seq
+        self._announced = message.collision_seq
+        self._residual = np.array(message.filtered) if message.valid else None

@@ -112,7 +112,7 @@ class ControllerNode(LoopNode):
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
         state = self._estimator.step(message.position, message.torque, message.joint_position,
                                      message.strain, dt)
-        residual, collision = self._inbox.take(message.seq - 1, wait=not first)
+        residual, collision = self._inbox.take(0 if first else message.seq - 1)
         if collision is not None:
             self._collision_seq = collision.seq
         if message.enabled:

@@ -108,6 +108,11 @@ class DirectSubscription:
         while (message := self.take()) is not None:
             yield message
 
+    def wait_oldest(self, timeout: float) -> Any | None:
+        """The oldest message; blocks for one up to `timeout` [s]."""
+        self._wait_set.wait(timeout)
+        return self.take()
+
     def wait(self, timeout: float) -> Any | None:
         """The newest message; blocks for one up to `timeout` [s]."""
         self._wait_set.wait(timeout)
