@@ -38,9 +38,11 @@ def main() -> int:
         console.print(f'[red]the demo failed:[/red] {error}')
         return 1
     draw(*runs, joints, START, folder / 'demo.png')
+    _draw_strip(options.arm, runs[0], folder, console)
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
-    console.print(f'figure {_short(folder / "demo.png")}, bag {_short(folder / "resume" / "bag")}; '
+    console.print(f'figure {_short(folder / "demo.png")}, pictures '
+                  f'{_short(folder / "strip.png")}, bag {_short(folder / "resume" / "bag")}; '
                   f'{summary["seconds"]:.0f} s. A simulation is no safety certificate.')
     if options.json:
         print(json.dumps(summary))
@@ -70,6 +72,15 @@ def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folde
         console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
                       f'{len(runs[-1].touches)} contacts')
     return runs[0], runs[1]
+
+
+def _draw_strip(arm: str, run_: Run, folder: Path, console: Console) -> None:
+    """Pictures need a graphics library; a demo without them is still a demo."""
+    try:
+        from armsense_bringup.demo_pictures import draw_strip
+        draw_strip(Demo.of(arm), run_, folder / 'strip.png')
+    except Exception as error:
+        console.print(f'no pictures on this machine (apt install libegl1): {error}')
 
 
 def _summary(with_reaction: Run, without: Run, seconds: float) -> dict[str, object]:

@@ -15,10 +15,10 @@ import yaml
 from armsense_core.model import ArmModel
 
 START = 5.0          # [s] the motors are enabled and the goal has arrived long before
-SWING = 1.2          # [s] for the first leg
-REMOVED = 1.8        # [s] after the start of the motion, the obstacle is taken away
-PUSHED = 8.5         # [s] after the start, somebody pushes the resting arm
-END = 10.5           # [s] after the start
+SWING = 1.6          # [s] for the first leg
+REMOVED = 2.2        # [s] after the start of the motion, the obstacle is taken away
+PUSHED = 10.5         # [s] after the start, somebody pushes the resting arm
+END = 12.0           # [s] after the start
 ANGLE = 1.2          # [rad] of the first joint, from its home
 STRUCK = 0.7         # [rad] where the hand meets the obstacle
 RADIUS = 0.05        # [m]

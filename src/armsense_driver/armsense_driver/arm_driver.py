@@ -51,6 +51,7 @@ class DriverSettings:
     command_timeout: int = 20          # without a new command
     command_age: int = 20              # between a state and the command that answers it
     collision_answer: int = 10         # from a collision to a command that knows of it
+    overspeed: int = 20                # too fast for so long; a knock alone is no fault
     start_timeout: float = 8.0         # [s] alignment and index search
     index_search: bool = False
     start_speed: float = 0.3           # [rad/s] of the index search, joint side
@@ -94,6 +95,7 @@ class ArmDriver:
                           for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.settings)
         self._command: JointCommand | None = None
+        self._fast = 0                     # periods at overspeed
         self._command_seq = 0
         self._command_received = 0         # seq when it came
         self._collision_seq = 0            # newest collision reported
@@ -263,5 +265,7 @@ class ArmDriver:
                 self.mode = Mode.ENABLED
         elif self.mode == Mode.ENABLED:
             fault = self.guard.watch(reading.position, reading.velocity)
-            if fault is not None:
+            fast = fault is not None and fault.kind is FaultKind.OVERSPEED
+            self._fast = self._fast + 1 if fast else 0
+            if fault is not None and (not fast or self._fast > self.settings.overspeed):
                 self.fail(fault)

@@ -307,6 +307,17 @@ def test_torque_is_limited_and_nothing_pushes_beyond_a_joint_limit():
     assert np.abs(arm.dq).max() < 0.1
 
 
+def test_a_knock_is_no_overspeed_but_a_runaway_is():
+    arm = Arm().start()
+    arm.dq[3] += 9.0                                # beyond 1.5 times the limit, for a moment
+    arm.run(0.3)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    n = [0.0] * 4
+    arm.controller = lambda reading: JointCommand(n, n, [8.0, 0.0, 0.0, 0.0], n, n, n)
+    arm.run(0.6)
+    assert arm.driver.fault.name in ('overspeed', 'position_limit')
+
+
 def test_an_unanswered_collision_leads_to_damping_and_an_answered_one_does_not():
     arm = in_motion([])
     give = arm.driver.give

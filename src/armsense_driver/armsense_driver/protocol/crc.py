@@ -7,14 +7,16 @@ for a frame; a table loop in Python needs ten times as long).
 
 from __future__ import annotations
 
-import zlib
+from struct import Struct
+from zlib import crc32
 
 _REVERSED = bytes(int(f'{byte:08b}'[::-1], 2) for byte in range(256))
+_LAST_WORDS = Struct('<HH')
 
 
 def crc_bytes(data: bytes) -> bytes:
     """CRC-32/MPEG-2 of `data` as four bytes, most significant first."""
-    reflected = zlib.crc32(data.translate(_REVERSED)) ^ 0xFFFFFFFF
+    reflected = crc32(data.translate(_REVERSED)) ^ 0xFFFFFFFF
     # Least significant byte first and each byte reversed: all 32 bits reversed.
     return reflected.to_bytes(4, 'little').translate(_REVERSED)
 
@@ -23,6 +25,19 @@ def crc_bytes_low_word_first(data: bytes) -> bytes:
     """CRC-32/MPEG-2 of `data` with its 16-bit words exchanged, as sensor frames carry it."""
     crc = crc_bytes(data)
     return crc[2:] + crc[:2]
+
+
+def has_crc(frame: bytes) -> bool:
+    """Whether the last four bytes are `crc_bytes` of those before them."""
+    # A checksum behind its own data leaves the remainder 0; 0xFFFFFFFF is the final xor of it.
+    return crc32(frame.translate(_REVERSED)) == 0xFFFFFFFF
+
+
+def has_crc_low_word_first(frame: bytes) -> bool:
+    """Whether the last four bytes are `crc_bytes_low_word_first` of those before them."""
+    reflected = frame.translate(_REVERSED)
+    low, high = _LAST_WORDS.unpack_from(reflected, len(reflected) - 4)
+    return crc32(reflected[:-4]) ^ 0xFFFFFFFF == high | low << 16
 
 
 def crc32_mpeg2(data: bytes) -> int:
