@@ -16,7 +16,8 @@ DOMAINS = range(40, 101)
 def _claim_domain() -> tuple[int, object]:
     """A domain that no other test process on this machine uses, held by a file lock."""
     for domain in DOMAINS:
-        handle = Path(tempfile.gettempdir(), f'armsense_test_domain_{domain}.lock').open('w')
+        name = Path(tempfile.gettempdir(), f'armsense_test_domain_{domain}.lock')
+        handle = name.open('w')   # held until the process ends
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return domain, handle

@@ -15,10 +15,10 @@ import numpy as np
 
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.emulator import Fault, FAULTS
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.joint_map import JointCommand, Reading
-from armsense_driver.arm_limits import guard_limits
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport
@@ -47,7 +47,7 @@ class FaultRun:
         self.faults = [Fault(str(rng.choice(kinds)), int(rng.integers(2)), float(t),
                              float(rng.uniform(0.002, 0.5))) for t in times if t < seconds]
         self.rack = ArmRack(config, seed=seed, alignment=0.05, faults=self.faults,
-                            limits=model.position_limits)
+                            limits=tuple(x.tolist() for x in model.position_limits))
         self.plant = make_plant(config, seed=seed)
         self.plant.reset(self._home)
         boards = len(self.rack.rack.boards)
@@ -68,8 +68,8 @@ class FaultRun:
 
     def _step(self, now: float) -> None:
         state = self.plant.state
-        torque = self.rack.step(DT, state.motor_position, state.motor_velocity,
-                                state.joint_position, state.strain)
+        torque = self.rack.step(DT, state.motor_position.tolist(), state.motor_velocity.tolist(),
+                                state.joint_position.tolist(), state.strain.tolist())
         reading = self.driver.cycle()
         if reading is not None:
             self.driver.give(self._command(reading, now), self.driver.seq)

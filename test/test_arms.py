@@ -1,9 +1,9 @@
 """Every simulated arm comes up, enables, streams, holds still and shuts down cleanly."""
 
+from arm_system import arm_system
 import numpy as np
 import pytest
 
-from arm_system import arm_system
 from armsense_core.model import ArmConfig
 from armsense_msgs.msg import DriverMode
 

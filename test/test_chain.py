@@ -2,9 +2,9 @@
 
 import math
 
+from arm_system import arm_system
 import pytest
 
-from arm_system import arm_system
 from armsense_msgs.msg import DriverMode
 
 HOME = [0.0, 0.6, 0.0, -0.6]

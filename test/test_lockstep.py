@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from arm_system import arm_system
 from mcap.reader import make_reader
 import yaml
 
-from arm_system import arm_system
 from armsense_msgs.msg import DriverMode
 
 COMPARED = ('/motor_states', '/motor_commands', '/residual', '/ground_truth')

@@ -6,6 +6,7 @@ import signal
 import time
 
 from arm_system import arm_system
+
 from armsense_msgs.msg import DriverMode
 
 TIMEOUT = 0.050     # [s] of the boards, config/arms/laas4.yaml

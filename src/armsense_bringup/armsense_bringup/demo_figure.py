@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib
+from matplotlib.axes import Axes
+import matplotlib.pyplot as plt
 import numpy as np
 
 from armsense_bringup.demo_report import Run
 
 matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402  (after the choice of the backend)
+import matplotlib.pyplot as plt
 
 COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#9467bd', '#8c564b', '#e377c2', '#7f7f7f')
 PHASE_COLOURS = {'reacting': '#d62728', 'holding': '#ff9896', 'verifying': '#ffbb78',
@@ -44,7 +46,7 @@ def draw(with_reaction: Run, without: Run, joints: list[str], start: float, path
     plt.close(figure)
 
 
-def _positions(axis: plt.Axes, run: Run, joints: list[str], start: float) -> None:
+def _positions(axis: Axes, run: Run, joints: list[str], start: float) -> None:
     for k, name in enumerate(joints):
         axis.plot(run.time[::10] - start, run.position[::10, k], color=COLOURS[k], label=name)
     axis.set_ylabel('joint angle [rad]')
@@ -53,7 +55,7 @@ def _positions(axis: plt.Axes, run: Run, joints: list[str], start: float) -> Non
                    fontsize=10, loc='left')
 
 
-def _residuals(axis: plt.Axes, run: Run, joints: list[str], start: float) -> None:
+def _residuals(axis: Axes, run: Run, joints: list[str], start: float) -> None:
     share = run.residual / run.threshold
     for k, _ in enumerate(joints):
         axis.plot(run.residual_time - start, share[:, k], color=COLOURS[k], lw=1.0)
@@ -68,7 +70,7 @@ def _residuals(axis: plt.Axes, run: Run, joints: list[str], start: float) -> Non
               transform=axis.transAxes, va='top', fontsize=8)
 
 
-def _phases(axis: plt.Axes, run: Run, start: float) -> None:
+def _phases(axis: Axes, run: Run, start: float) -> None:
     ends = [t for t, _ in run.phases[1:]] + [float(run.time[-1])]
     for (begin, phase), end in zip(run.phases, ends, strict=True):
         if phase in PHASE_COLOURS:
@@ -78,7 +80,7 @@ def _phases(axis: plt.Axes, run: Run, start: float) -> None:
                           transform=axis.get_xaxis_transform())
 
 
-def _forces(axis: plt.Axes, run: Run, without: Run) -> None:
+def _forces(axis: Axes, run: Run, without: Run) -> None:
     touch = run.touches[0]
     for data, colour, text in ((without, '#7f7f7f', 'no reaction'),
                                (run, '#d62728', 'with reaction')):

@@ -10,8 +10,13 @@ import time
 import pytest
 
 from armsense_bringup import workspace as module
-from armsense_bringup.workspace import adapt_wheels, check_machine, explain_failure, SetupError
-from armsense_bringup.workspace import Workspace
+from armsense_bringup.workspace import (
+    adapt_wheels,
+    check_machine,
+    explain_failure,
+    SetupError,
+    Workspace,
+)
 
 
 @pytest.fixture
@@ -188,7 +193,8 @@ def test_doctor_prints_one_json_object():
     found = json.loads(result.stdout)
     assert result.returncode == 0
     assert found['problems'] == []
-    assert {'python', 'ros', 'rmw', 'can', 'spi', 'realtime_priority', 'disk_free_gb'} <= set(found)
+    assert {'python', 'ros', 'rmw', 'can', 'spi', 'realtime_priority',
+            'disk_free_gb'} <= set(found)
 
 
 def test_version_is_checked_before_anything_is_imported():

@@ -79,8 +79,9 @@ class CollisionInbox:
 
     def _check(self, deadline: float, seq: int) -> None:
         if time.monotonic() > deadline:
-            raise ArmsenseError(f'lock-step: the residual of state {seq} or its collision did not '
-                                f'come within {PATIENCE:.0f} s; is the collision observer running?')
+            raise ArmsenseError(
+                f'lock-step: the residual of state {seq} or its collision did not come within '
+                f'{PATIENCE:.0f} s; is the collision observer running?')
 
     def _note(self, message: Any) -> None:
         if message is None:

@@ -27,7 +27,12 @@ from armsense_core.state_estimator import StateEstimator
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
-    latched_qos, ReactiveLoop, stream_qos, StreamPublisher, StreamSubscription)
+    latched_qos,
+    ReactiveLoop,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import MotorCommands, MotorStates, ReactionState
 from armsense_msgs.srv import SetPayload, SetString

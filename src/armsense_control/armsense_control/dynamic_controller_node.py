@@ -8,6 +8,7 @@ from armsense_control.controller_node import ControllerNode
 from armsense_core.control.laws import DYNAMIC_LAWS
 from armsense_driver.loop import run_node
 
+
 class DynamicController(ControllerNode):
     def __init__(self) -> None:
         super().__init__('dynamic_controller', DYNAMIC_LAWS)

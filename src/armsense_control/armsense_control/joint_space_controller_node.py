@@ -8,6 +8,7 @@ from armsense_control.controller_node import ControllerNode
 from armsense_core.control.laws import JOINT_SPACE_LAWS
 from armsense_driver.loop import run_node
 
+
 class JointSpaceController(ControllerNode):
     def __init__(self) -> None:
         super().__init__('joint_space_controller', JOINT_SPACE_LAWS)

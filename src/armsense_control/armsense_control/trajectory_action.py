@@ -1,4 +1,4 @@
-"""`follow_joint_trajectory` and the `joint_trajectory` topic, as MoveIt and ros2_control know them.
+"""`follow_joint_trajectory` and the topic `joint_trajectory`, as MoveIt users know them.
 
 A goal that cannot be driven is accepted and aborted at once with error code and text: a rejected
 action goal could not say why. The reaction to collisions during one goal can be chosen with the
@@ -80,9 +80,9 @@ class TrajectoryAction:
         times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
                  for p in trajectory.points]
         return self._controller.follow_waypoints(
-            times, _columns(trajectory, 'positions', order, True),
-            _columns(trajectory, 'velocities', order, False),
-            _columns(trajectory, 'accelerations', order, False),
+            times, _columns(trajectory, 'positions', order),
+            _optional_columns(trajectory, 'velocities', order),
+            _optional_columns(trajectory, 'accelerations', order),
             tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id),
             start=self._begin(trajectory))
 
@@ -159,11 +159,15 @@ class TrajectoryAction:
             error=JointTrajectoryPoint(positions=error.tolist()))
 
 
-def _columns(trajectory: JointTrajectory, field: str, order: list[int],
-             needed: bool) -> np.ndarray | None:
-    rows = [list(getattr(point, field)) for point in trajectory.points]
-    if not needed and not any(rows):
+def _optional_columns(trajectory: JointTrajectory, field: str,
+                      order: list[int]) -> np.ndarray | None:
+    if not any(getattr(point, field) for point in trajectory.points):
         return None
+    return _columns(trajectory, field, order)
+
+
+def _columns(trajectory: JointTrajectory, field: str, order: list[int]) -> np.ndarray:
+    rows = [list(getattr(point, field)) for point in trajectory.points]
     for k, row in enumerate(rows):
         if len(row) != len(order):
             raise GoalRefused(ErrorCode.INVALID_GOAL,

@@ -1,4 +1,4 @@
-"""What the driver must know of an arm beyond its boards: limits, and where its motors read zero."""
+"""What the driver must know of an arm beyond its boards: limits, and where motors read zero."""
 
 from __future__ import annotations
 

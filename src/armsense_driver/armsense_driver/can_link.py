@@ -15,7 +15,13 @@ import can
 from armsense_driver.protocol import udriver_can as wire
 from armsense_driver.protocol.errors import FrameError
 from armsense_driver.protocol.messages import (
-    BoardCommand, BoardError, BoardState, BoardStatus, MotorCommand, MotorState)
+    BoardCommand,
+    BoardError,
+    BoardState,
+    BoardStatus,
+    MotorCommand,
+    MotorState,
+)
 from armsense_driver.protocol.udriver_can import CommandCode
 from armsense_driver.transport.counters import LinkCounters, Outcome
 from armsense_driver.transport.link import Exchange

@@ -47,7 +47,7 @@ class CommandGuard:
                 return Fault(FaultKind.COMMAND_UNSUPPORTED, f'negative gain of {name}')
             if command.ki[k] and not limits.integrates:
                 return Fault(FaultKind.COMMAND_UNSUPPORTED,
-                             f'ki of {name} is {command.ki[k]:g} and the boards have no integrator')
+                             f'ki of {name} is {command.ki[k]:g}; the boards have no integrator')
             distance = command.position[k] - position[k]
             if command.kp[k] and abs(distance) > limits.step:
                 return Fault(FaultKind.COMMAND_STEP,

@@ -1,4 +1,4 @@
-"""An arm that somebody else drives: joint efforts in, joint efforts out, same rules as the boards'.
+"""An arm that somebody else drives: efforts in, efforts out, under the same rules as the boards.
 
 For robots run by ros2_control (Gazebo, UR, Franka, ...): there is no board that could close a loop
 or damp by itself, so the law `kp (p_ref - p) + kd (v_ref - v) + torque` and the safe state are

@@ -1,7 +1,7 @@
 """Between joints and the motors of the boards: order, direction, gear, zero, auxiliary inputs.
 
-    q = offset + direction * motor_angle / gear_ratio
-    torque = direction * torque_per_ampere * current
+q = offset + direction * motor_angle / gear_ratio
+torque = direction * torque_per_ampere * current
 """
 
 from __future__ import annotations

@@ -20,13 +20,20 @@ from armsense_driver.arm_driver import Answer, ArmDriver, DriverSettings, Mode
 from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.board_links import BUSES, HARDWARE, open_links, Wiring
 from armsense_driver.energy_meter import EnergyMeter
-from armsense_driver.faults import Fault, FaultKind
+from armsense_driver.faults import Fault
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
 from armsense_driver.loop import (
-    DirectSubscription, event_qos, latched_qos, PacedLoop, run_node, stream_qos, StreamPublisher,
-    StreamSubscription)
+    DirectSubscription,
+    event_qos,
+    latched_qos,
+    PacedLoop,
+    run_node,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates, Residual
@@ -43,7 +50,8 @@ PARAMETERS = (
     Parameter('await_residual', False, 'lock-step: wait for the residual as well'),
     Parameter('await_recorder', False, 'lock-step: begin when a recorder listens'),
     Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
-    Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002, high=1.0),
+    Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002,
+              high=1.0),
     Parameter('collision_answer', 0.01, '[s] for a controller to answer a collision', low=0.001,
               high=1.0),
     Parameter('start_timeout', 8.0, '[s] for alignment and index search', low=0.5, high=60.0),

@@ -16,22 +16,31 @@ from std_srvs.srv import Trigger
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import Mode
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.effort_bridge import EffortBridge
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.loop import (
-    DirectSubscription, event_qos, latched_qos, ReactiveLoop, run_node, stream_qos,
-    StreamPublisher, StreamSubscription)
-from armsense_driver.arm_limits import guard_limits
+    DirectSubscription,
+    event_qos,
+    latched_qos,
+    ReactiveLoop,
+    run_node,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
     Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('hardware', 'ros2_control', 'who runs the robot', choices=('ros2_control', 'gazebo')),
+    Parameter('hardware', 'ros2_control', 'who runs the robot',
+              choices=('ros2_control', 'gazebo')),
     Parameter('joint_states', 'joint_states', 'topic with position, velocity and effort'),
-    Parameter('efforts', 'effort_controller/commands', 'topic of the effort forwarding controller'),
+    Parameter('efforts', 'effort_controller/commands',
+              'topic of the effort forwarding controller'),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('enable_on_start', False, 'enable once joint states arrive'),
     Parameter('silence', 0.05, '[s] without joint states before the safe state', low=0.005,

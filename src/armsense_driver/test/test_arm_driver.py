@@ -12,11 +12,11 @@ import pytest
 
 from armsense_core.model import ArmConfig, ArmModel
 from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.can_link import CanLink
 from armsense_driver.emulator import Fault
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.joint_map import JointCommand
-from armsense_driver.arm_limits import guard_limits
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport
@@ -380,7 +380,7 @@ def test_index_search_finds_the_pulse_and_moves_the_zero_once():
     assert arm.driver.enable().success
     arm.run(3.0)
     assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
-    # Motor angles now count from the index pulse, which the emulator has at shaft angle 0 of a turn.
+    # Motor angles now count from the index pulse, which is at angle 0 of a shaft turn.
     for joint, position, q in zip(arm.config.joints.values(), arm.driver.reading.position, arm.q,
                                   strict=True):
         home = arm.config.home[list(arm.config.joints.values()).index(joint)]

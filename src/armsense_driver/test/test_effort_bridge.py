@@ -5,9 +5,9 @@ import pytest
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import Mode
+from armsense_driver.arm_limits import guard_limits
 from armsense_driver.effort_bridge import EffortBridge
 from armsense_driver.joint_map import JointCommand
-from armsense_driver.arm_limits import guard_limits
 
 NAMES = ['joint3', 'joint1', 'joint4', 'joint2']      # another order than the arm's
 Q = [0.3, 0.1, 0.4, 0.2]

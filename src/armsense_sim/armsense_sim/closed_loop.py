@@ -27,6 +27,7 @@ from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport
 from armsense_sim.mujoco_plant import make_plant
+from armsense_sim.sensors import StrainGauges
 
 Array = NDArray[np.float64]
 ALIGNMENT = 0.02   # [s] emulated boards are ready at once: nobody watches
@@ -69,6 +70,7 @@ class ClosedLoop:
         self.plant = make_plant(config, seed=seed, mismatch=mismatch)
         self.plant.reset(config.home if home is None else home)
         self.rack = ArmRack(config, seed=seed, alignment=ALIGNMENT, noise=noise)
+        self._gauges = StrainGauges(config, seed)
         protocol = by_name(config.boards.protocol if config.boards else 'uomodri')
         links = [SpiLink(protocol, LoopbackTransport(self.rack.rack.port(b)))
                  for b in range(len(self.rack.rack.boards))]
@@ -87,9 +89,7 @@ class ClosedLoop:
 
     def step(self) -> Cycle:
         """One period."""
-        state = self.plant.state
-        torque = self.rack.step(self.dt, state.motor_position, state.motor_velocity,
-                                state.joint_position, state.strain)
+        torque = self._step_boards()
         reading = self.driver.cycle()
         arm = result = command = None
         if reading is not None:
@@ -106,6 +106,12 @@ class ClosedLoop:
             cycle = self.step()
             if each is not None:
                 each(cycle)
+
+    def _step_boards(self) -> list[float]:
+        state = self.plant.state
+        return self.rack.step(self.dt, state.motor_position.tolist(),
+                              state.motor_velocity.tolist(), state.joint_position.tolist(),
+                              self._gauges.read(state.strain).tolist())
 
     def _control(self, reading: Reading, enabled: bool) -> tuple[ArmState, Command | None]:
         arm = self._estimator.step(reading.position, reading.torque, reading.joint_position,
@@ -135,9 +141,7 @@ class ClosedLoop:
     def _enable(self) -> None:
         """The arm stands still on its support while the boards align."""
         for _ in range(round(10.0 * ALIGNMENT / self.dt) + 100):
-            state = self.plant.state
-            self.rack.step(self.dt, state.motor_position, state.motor_velocity,
-                           state.joint_position, state.strain)
+            self._step_boards()
             reading = self.driver.cycle()
             if reading is not None:
                 self._estimator.step(reading.position, reading.torque, reading.joint_position,

@@ -25,13 +25,14 @@ from armsense_msgs.msg import ContactTruth
 from armsense_msgs.srv import InjectFault, PlaceObstacle
 from armsense_sim.mujoco_plant import make_plant
 from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
+from armsense_sim.sensors import StrainGauges
 
 LAST_WORDS = 1.0   # [s]
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
     Parameter('bus', 'spi', 'what the emulated boards speak', choices=('spi', 'can')),
-    Parameter('sockets', '', 'folder of the boards\' sockets; empty: one per user and namespace'),
+    Parameter('sockets', '', "folder of the boards' sockets; empty: one per user and namespace"),
     Parameter('lockstep', False, 'virtual time that the driver advances'),
     Parameter('seed', 1, 'of every random number', low=0, high=2**31 - 1),
     Parameter('alignment', 0.2, '[s] how long a motor aligns at the first enable', low=0.001,
@@ -54,8 +55,11 @@ class SimulatorNode(Node):
         self._dt = 1.0 / config.rate
         self._plant = make_plant(config, seed=settings.seed, mismatch=settings.mismatch)
         self._plant.reset(config.home or [0.0] * config.n)
+        self._gauges = StrainGauges(config, settings.seed)
+        lower, upper = model.position_limits
         self._boards = ArmRack(config, settings.bus, seed=settings.seed,
-                               alignment=settings.alignment, limits=model.position_limits)
+                               alignment=settings.alignment,
+                               limits=(lower.tolist(), upper.tolist()))
         paths = socket_paths(settings.sockets or socket_folder(self.get_namespace()),
                              len(self._boards.rack.boards))
         server = CanServer if settings.bus == 'can' else SpiServer
@@ -89,8 +93,9 @@ class SimulatorNode(Node):
             self._try(self._pending.pop(0))
         self._stage.advance(now)
         state = self._plant.state
-        torque = self._boards.step(self._dt, state.motor_position, state.motor_velocity,
-                                   state.joint_position, state.strain)
+        torque = self._boards.step(
+            self._dt, state.motor_position.tolist(), state.motor_velocity.tolist(),
+            state.joint_position.tolist(), self._gauges.read(state.strain).tolist())
         self._report_trips(now)
         if not exchange():
             return

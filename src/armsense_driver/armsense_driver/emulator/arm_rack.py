@@ -21,12 +21,13 @@ from armsense_driver.emulator.rack import BoardRack
 _UNUSED = MotorPhysics(current_noise=0.0)
 
 
-class _Joint(NamedTuple):
-    motor: int               # index into the rack's motors
-    shaft_per_joint: float   # signed gear ratio
-    efficiency: float
-    encoder_counts: int      # link side, 0 without one
-    strain_per_count: float  # 0 without a gauge
+class _Input(NamedTuple):
+    """An auxiliary input of a board with a link's sensor on it."""
+
+    joint: int
+    adc: list[int]    # inputs of the board
+    number: int       # 0 or 1
+    scale: float      # of an encoder [counts/turn], of a gauge [strain/count]
 
 
 class ArmRack:
@@ -65,8 +66,7 @@ class ArmRack:
             boards.append(board_type(profile, (physics[0], physics[1]), seed=seed + 101 * number,
                                      position_limits=(ranges[0], ranges[1])))
         self.rack = BoardRack(boards, faults, seed)   # type: ignore[arg-type]
-        self._motors = 2 * len(boards)
-        self._joints = [_joint(j, k) for k, j in enumerate(joints)]
+        self._connect(joints)
 
     def step(self, dt: float, position: Sequence[float], velocity: Sequence[float],
              joint_position: Sequence[float] | None = None,
@@ -83,28 +83,49 @@ class ArmRack:
         Returns:
             Motor torques, joint side, friction not removed [Nm], (n,).
         """
-        theta, omega = [0.0] * self._motors, [0.0] * self._motors
-        for k, joint in enumerate(self._joints):
-            theta[joint.motor] = position[k] * joint.shaft_per_joint
-            omega[joint.motor] = velocity[k] * joint.shaft_per_joint
-            if joint.encoder_counts and joint_position is not None:
-                counts = floor(joint_position[k] / tau * joint.encoder_counts)
-                self._set_input(joint.motor, counts % 65536)
-            elif joint.strain_per_count and strain is not None:
-                counts = 32768 + round(strain[k] / joint.strain_per_count)
-                self._set_input(joint.motor, min(max(counts, 0), 65535))
-        torque = self.rack.step(dt, theta, omega)
-        return [torque[j.motor] * j.shaft_per_joint * j.efficiency for j in self._joints]
+        position, velocity = _floats(position), _floats(velocity)
+        if joint_position is not None:
+            for k, adc, number, counts_per_turn in self._encoders:
+                adc[number] = floor(joint_position[k] / tau * counts_per_turn) % 65536
+        if strain is not None:
+            for k, adc, number, strain_per_count in self._gauges:
+                adc[number] = min(max(32768 + round(strain[k] / strain_per_count), 0), 65535)
+        torque = self.rack.step(dt, [position[k] * ratio for k, ratio in self._shafts],
+                                [velocity[k] * ratio for k, ratio in self._shafts])
+        return [torque[motor] * ratio * efficiency for motor, ratio, efficiency in self._drives]
 
     @property
     def driving(self) -> bool:
         """Every motor that a joint hangs on is aligned and switched on."""
         statuses = [board.status() for board in self.rack.boards]
-        return all(statuses[j.motor // 2].motor_ready[j.motor % 2]
-                   and statuses[j.motor // 2].motor_enabled[j.motor % 2] for j in self._joints)
+        return all(statuses[motor // 2].motor_ready[motor % 2]
+                   and statuses[motor // 2].motor_enabled[motor % 2]
+                   for motor, _, _ in self._drives)
 
-    def _set_input(self, motor: int, counts: int) -> None:
-        self.rack.boards[motor // 2].adc[motor % 2] = counts
+    def _connect(self, joints: Sequence[JointConfig]) -> None:
+        """Put shafts and sensors of the joints on the boards."""
+        boards = self.rack.boards
+        # By motor, joint and signed gear ratio; a motor without a joint stands still.
+        self._shafts: list[tuple[int, float]] = [(0, 0.0)] * (2 * len(boards))
+        # By joint: motor, signed gear ratio and efficiency.
+        self._drives: list[tuple[int, float, float]] = []
+        self._encoders: list[_Input] = []
+        self._gauges: list[_Input] = []
+        for k, joint in enumerate(joints):
+            motor = 2 * joint.slot.board + joint.slot.motor - 1 if joint.slot else k
+            ratio = joint.direction * joint.gear_ratio
+            self._shafts[motor] = k, ratio
+            self._drives.append((motor, ratio, joint.efficiency))
+            adc, number = boards[motor // 2].adc, motor % 2
+            if joint.joint_encoder and joint.joint_encoder.counts:
+                self._encoders.append(_Input(k, adc, number, joint.joint_encoder.counts))
+            elif joint.strain:
+                self._gauges.append(_Input(k, adc, number, joint.strain.adc_scale))
+
+
+def _floats(values: Sequence[float]) -> Sequence[float]:
+    """Plain floats: arithmetic with numpy scalars is several times slower."""
+    return values if isinstance(values, list) else list(map(float, values))
 
 
 def _physics(joint: JointConfig, noise: bool) -> MotorPhysics:
@@ -124,13 +145,3 @@ def _shaft_range(joint: JointConfig, low: float, high: float) -> tuple[float, fl
     one = low * joint.direction * joint.gear_ratio
     two = high * joint.direction * joint.gear_ratio
     return min(one, two), max(one, two)
-
-
-def _joint(joint: JointConfig, k: int) -> _Joint:
-    slot = joint.slot
-    return _Joint(
-        motor=2 * slot.board + slot.motor - 1 if slot else k,
-        shaft_per_joint=joint.direction * joint.gear_ratio,
-        efficiency=joint.efficiency,
-        encoder_counts=joint.joint_encoder.counts if joint.joint_encoder else 0,
-        strain_per_count=joint.strain.adc_scale if joint.strain else 0.0)

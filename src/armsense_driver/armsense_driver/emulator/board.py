@@ -9,7 +9,7 @@ from armsense_driver.emulator.motor import MotorPhysics
 from armsense_driver.emulator.profile import BoardProfile, profile_by_name
 from armsense_driver.emulator.wire import WireFaults
 from armsense_driver.protocol.errors import FrameError
-from armsense_driver.protocol.messages import BoardCommand, BoardState, MotorState
+from armsense_driver.protocol.messages import BoardState, MotorState
 from armsense_driver.protocol.registry import by_name
 
 _BLANK = BoardState(motors=(MotorState(power=0.0), MotorState(power=0.0)))
@@ -55,21 +55,22 @@ class EmulatedBoard(BoardCore):
             The reply, or nothing when the fault injector lost it.
         """
         reply = self.protocol.encode_state(self._prepared())
-        if not self.wire:
+        if not self.wire.active:
             self._accept(frame)
-            self._error_reported |= self._error_in_reply
+            if self._error_in_reply:
+                self._error_reported = True
             return reply
         heard, answered = self.wire.exchange(frame, reply)
         if heard:
             self._accept(heard)
-        if answered == reply:
-            self._error_reported |= self._error_in_reply
+        if answered == reply and self._error_in_reply:
+            self._error_reported = True
         return answered
 
     def _prepared(self) -> BoardState:
         """State for the next reply."""
-        self._error_in_reply = bool(self.error)
-        if self.profile.blank_until_command and not self._spoken_to:
+        self._error_in_reply = self.error != 0
+        if not self._spoken_to and self.profile.blank_until_command:
             self._error_in_reply = False
             return _BLANK
         if not self.index_frozen:
@@ -78,27 +79,21 @@ class EmulatedBoard(BoardCore):
 
     def _accept(self, frame: bytes) -> None:
         try:
-            command = self.protocol.decode_command(frame)
+            (enable, motors, self.timeout_ms, self._last_index, (on_1, on_2), compensation,
+             self.rollover_error) = self.protocol.decode_command(frame)
         except FrameError:
             self.rejected_frames += 1
             return
         self._spoken_to = True
-        self._last_index = command.index
         self._refresh_watchdog()
-        self._inspect(command)
-        self.timeout_ms = command.timeout_ms
-        self.rollover_error = command.rollover_error
-        self._command = list(command.motors)
-        if command.index_compensation != self._compensation:
-            self._compensation = command.index_compensation
-            for motor, on in zip(self.motors, self._compensation, strict=True):
-                motor.encoder.compensate(on)
-        self._set_enables(command.enable, *command.motor_enable)
-
-    def _inspect(self, command: BoardCommand) -> None:
-        if not command.enable:
-            return
-        for number, motor in enumerate(self.motors):
-            if command.motor_enable[number]:
-                self.unsafe.inspect(
-                    number, command.motors[number], self._error_reported, motor.encoder)
+        on_1, on_2 = enable and on_1, enable and on_2
+        if on_1:
+            self.unsafe.inspect(0, motors[0], self._error_reported, self._encoders[0])
+        if on_2:
+            self.unsafe.inspect(1, motors[1], self._error_reported, self._encoders[1])
+        self._command = motors
+        if compensation != self._compensation:
+            self._compensation = compensation
+            for encoder, on in zip(self._encoders, compensation, strict=True):
+                encoder.compensate(on)
+        self._set_enables(enable, on_1, on_2)

@@ -99,13 +99,14 @@ class EmulatedCanBoard(BoardCore):
         self._refresh_watchdog()
         if self._must_see_zero and current_1 == 0.0 and current_2 == 0.0:
             self._must_see_zero = False
-        for number, current in enumerate((current_1, current_2)):
-            limit = self.motors[number].physics.max_current
-            command = MotorCommand(current=current, current_limit=limit)
+        one, two = self.motors
+        self._command = (
+            MotorCommand(current=current_1, current_limit=one.physics.max_current),
+            MotorCommand(current=current_2, current_limit=two.physics.max_current))
+        for number, command in enumerate(self._command):
             if self._motor_on[number] or self.error:
                 self.unsafe.inspect(
-                    number, command, self._error_reported, self.motors[number].encoder)
-            self._command[number] = command
+                    number, command, self._error_reported, self._encoders[number])
 
     def _take_command(self, code: int, value: int) -> None:
         on = bool(value)

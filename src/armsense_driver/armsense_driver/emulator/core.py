@@ -71,7 +71,7 @@ class BoardCore:
         self._motor_on = [False, False]
         self._aligned = [False, False]
         self._alignment: list[Alignment | None] = [None, None]
-        self._command = [_NO_COMMAND, _NO_COMMAND]
+        self._command = (_NO_COMMAND, _NO_COMMAND)
         self._error_reported = False
         self._uptime_us = float(self._start_us)
         self._silence_us = 0.0           # [us] since the watchdog was refreshed
@@ -94,9 +94,12 @@ class BoardCore:
         if dt != self._dt:
             self._set_step(dt)
         self._uptime_us += self._dt_us
+        self._silence_us += self._dt_us
         if not self.timestamp_frozen:
             self._timestamp_ms = self._clock_ms()
-        self._check_watchdog()
+        # The tolerance keeps accumulated rounding of dt from delaying the trip by a step.
+        if self.timeout_ms and self._silence_us >= self.timeout_ms * 1000.0 - 1e-3:
+            self._check_watchdog()
         position_1, position_2 = shaft_position
         velocity_1, velocity_2 = shaft_velocity
         return (self._step_motor(0, position_1, velocity_1),
@@ -156,10 +159,6 @@ class BoardCore:
         self._silence_us = 0.0
 
     def _check_watchdog(self) -> None:
-        self._silence_us += self._dt_us
-        # The tolerance keeps accumulated rounding of dt from delaying the trip by a step.
-        if not self.timeout_ms or self._silence_us < self.timeout_ms * 1000.0 - 1e-3:
-            return
         if self.error is BoardError.NONE and self._watchdog_armed():
             self.trip(BoardError.RECEIVE_TIMEOUT)
 

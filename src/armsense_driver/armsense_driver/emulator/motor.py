@@ -111,7 +111,10 @@ class EmulatedMotor:
         Returns:
             Mean torque on the shaft over the step [Nm].
         """
-        reference = self._law(command) if command is not None else self._release()
+        if command is not None:
+            reference = self._law(command)
+        else:
+            reference = self._integral = 0.0
         self.reference = reference
         deviation = self.current - reference
         mean = reference + deviation * self._mean
@@ -124,7 +127,8 @@ class EmulatedMotor:
 
     def _law(self, command: MotorCommand) -> float:
         position, velocity, current, kp, kd, limit, ki = command
-        error = position - self.encoder.position
+        # The encoder's position is worked out only where a gain uses it.
+        error = position - self.encoder.position if kp or ki else 0.0
         reference = kp * error + kd * (velocity - self.velocity) + current
         if limit > self._max_current:
             limit = self._max_current
@@ -137,10 +141,6 @@ class EmulatedMotor:
         else:
             self._integral = 0.0
         return limit if reference > limit else -limit if reference < -limit else reference
-
-    def _release(self) -> float:
-        self._integral = 0.0
-        return 0.0
 
     def _read(self, current: float) -> float:
         if not self._noise:

@@ -43,20 +43,22 @@ class UnsafeFrames:
             error_reported: the host has been told of an error before it sent this frame.
             encoder: of the motor, to know where its position counts from.
         """
+        position, _, current, kp, _, limit, _ = command
+        magnitude = abs(current)
         maximum = self.max_current[number] + _SLACK
-        if abs(command.current) > min(maximum, command.current_limit + _LIMIT_STEP):
+        if magnitude > maximum or magnitude > limit + _LIMIT_STEP:
             self.current += 1
-            self.last = f'motor {number}: feed-forward {command.current:.3f} A beyond the limit'
-        elif command.current_limit > maximum:
+            self.last = f'motor {number}: feed-forward {current:.3f} A beyond the limit'
+        elif limit > maximum:
             self.current += 1
-            self.last = (f'motor {number}: current limit {command.current_limit:.3f} A; '
+            self.last = (f'motor {number}: current limit {limit:.3f} A; '
                          f'maximum {self.max_current[number]:.3f} A')
         if error_reported and asks_for_torque(command):
             self.after_error += 1
             self.last = f'motor {number}: torque asked for after a reported error'
         limits = self.position_limits[number]
-        if limits is not None and command.kp > 0.0:
-            angle = command.position + encoder.origin_angle
+        if limits is not None and kp > 0.0:
+            angle = position + encoder.origin_angle
             if not limits[0] - _SLACK <= angle <= limits[1] + _SLACK:
                 self.position += 1
                 self.last = (f'motor {number}: reference {angle:.4f} rad beyond '

@@ -26,22 +26,22 @@ class WireFaults:
     """The faults that are active on one board's wire; false when there are none."""
 
     def __init__(self) -> None:
-        self._active: list[WireFault] = []
+        self.active: list[WireFault] = []
 
     def __bool__(self) -> bool:
-        return bool(self._active)
+        return bool(self.active)
 
     def add(self, fault: WireFault) -> None:
         """Let a fault act."""
-        self._active.append(fault)
+        self.active.append(fault)
 
     def remove(self, fault: WireFault) -> None:
         """Let it act no longer."""
-        self._active.remove(fault)
+        self.active.remove(fault)
 
     def exchange(self, frame: bytes, reply: bytes) -> tuple[bytes, bytes]:
         """Frame as the board hears it and reply as the host hears it."""
-        for fault in self._active:
+        for fault in self.active:
             frame, reply = fault.command(frame), fault.reply(reply)
             fault.passed()
         return frame, reply

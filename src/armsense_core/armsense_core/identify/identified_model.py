@@ -1,0 +1,135 @@
+"""What identification hands back: a model that predicts torques, and how good it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from armsense_core.identify.feasible import is_consistent
+from armsense_core.identify.friction_columns import DriveColumns
+from armsense_core.identify.preprocess import (
+    decimate,
+    low_pass,
+    Motion,
+    motion,
+    regular,
+    settled,
+    without_delay,
+)
+from armsense_core.identify.recording import Array, Recording
+from armsense_core.identify.ripple import Line, ripple_columns
+from armsense_core.identify.training import RATE_FACTOR
+from armsense_core.identify.validation import torque_error, TorqueError
+from armsense_core.model.arm_model import ArmModel
+
+
+@dataclass(frozen=True)
+class Ripple:
+    """A line with its coefficients."""
+
+    line: Line
+    coefficients: Array    # [Nm], [Nm s/rad], ...
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Torques on the regular clock of a recording."""
+
+    t: Array             # [s], (N,)
+    measured: Array      # [Nm], (N, n)
+    predicted: Array     # [Nm], (N, n)
+    speed: Array         # smooth joint velocities [rad/s], (N, n)
+    rate: float          # [Hz]
+    notes: tuple[str, ...] = ()
+
+    def raw(self) -> TorqueError:
+        """Error without any filter on the torque."""
+        return torque_error(self.measured, self.predicted)
+
+    def filtered(self, cutoff: float) -> TorqueError:
+        """Error behind the same zero-phase low-pass on both sides, without its settling."""
+        return torque_error(*self.band(cutoff))
+
+    def band(self, cutoff: float) -> tuple[Array, Array]:
+        """Measured and predicted torques behind the low-pass, without its settling, (M, n)."""
+        keep = settled(len(self.t), cutoff, self.rate)
+        return (low_pass(self.measured, cutoff, self.rate)[keep],
+                low_pass(self.predicted, cutoff, self.rate)[keep])
+
+
+@dataclass(frozen=True)
+class IdentifiedModel:
+    """A rigid body with drives, gravity and ripple, and what is known about it."""
+
+    model: ArmModel                # with identified links and gravity, without armature
+    drive: DriveColumns
+    coefficients: Array            # of the drive columns
+    cutoff: float                  # of the torque band [Hz]
+    motion_cutoff: float           # of positions and velocities [Hz]
+    velocity: str                  # 'measured' or 'position'
+    velocity_delay: float          # of the measured velocities behind the positions [s]
+    torque_delay: float            # of the torques behind the motion [s]
+    train: TorqueError
+    unconstrained_percent: float   # training error without physical consistency
+    cross_validated_percent: float
+    intervals: Array               # 95 % of links and drive coefficients, (10 n + drives, 2)
+    nominal: Array                 # parameters of the URDF, (10 n,)
+    kept: tuple[str, ...] = ()     # parameters that the motion does not tell: nominal value kept
+    ripples: tuple[Ripple, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)   # spent per step
+
+    @property
+    def parameters(self) -> Array:
+        """Inertial parameters pi, (10 n,)."""
+        return self.model.parameters
+
+    @property
+    def gravity(self) -> Array:
+        """[m/s^2] in the base frame, (3,)."""
+        return self.model.gravity
+
+    @property
+    def masses(self) -> Array:
+        """[kg], (n,)."""
+        return self.model.masses
+
+    @property
+    def mass_factors(self) -> Array:
+        """Masses over those of the URDF, (n,)."""
+        return np.asarray(self.masses / self.nominal[::10])
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every link can exist."""
+        return is_consistent(self.parameters)
+
+    def drive_coefficients(self) -> dict[str, Array]:
+        """Coefficients by term, (drive axes,) each."""
+        return {term: self.coefficients[self.drive.index(term)] for term in self.drive.terms}
+
+    def torque(self, moving: Motion) -> Array:
+        """Torque of a smooth motion [Nm], (N, n)."""
+        link = self.model.inverse_dynamics_batch(moving.q, moving.dq, moving.ddq)
+        columns = self.drive.columns(moving.dq, moving.ddq, link)
+        return np.asarray(link + columns @ self.coefficients)
+
+    def predict(self, recording: Recording) -> Prediction:
+        """Torques of a recorded motion, from positions and velocities alone."""
+        even, notes = regular(recording)
+        working = without_delay(decimate(even, RATE_FACTOR * self.cutoff), self.velocity_delay)
+        velocity = self.velocity if working.dq is not None else 'position'
+        moving = motion(working, self.motion_cutoff, velocity)
+        late = even.t - self.torque_delay
+        predicted = np.stack([np.interp(late, working.t, column)
+                              for column in self.torque(moving).T], axis=1)
+        speed = np.stack([np.interp(even.t, working.t, column) for column in moving.dq.T], axis=1)
+        for ripple in self.ripples:
+            predicted[:, ripple.line.torque] += (
+                ripple_columns(even.q, speed, ripple.line) @ ripple.coefficients)
+        return Prediction(even.t, even.tau, predicted, speed, even.rate, tuple(notes))
+
+    def validate(self, recording: Recording) -> TorqueError:
+        """Error on a recording within the torque band."""
+        return self.predict(recording).filtered(self.cutoff)

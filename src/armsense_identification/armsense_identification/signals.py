@@ -1,0 +1,22 @@
+"""Signals as read from a file, before the robot file turns them into joint angles and torques."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What one recording holds; all with N rows."""
+
+    t: Array                  # [s], (N,)
+    position: Array           # (N, n)
+    effort: Array             # (N, n)
+    velocity: Array | None    # (N, n)
+    name: str
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,108 @@
+"""Bags as they are found: without metadata, split, compressed, cut off, of the wrong topic."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
+
+from armsense_core.errors import ArmsenseError, UnknownName
+from armsense_core.identify.robot_file import SourceConfig
+from armsense_identification.bag_reader import is_bag, read_bag
+
+JOINTS = ('a', 'b')
+SOURCE = SourceConfig()
+N = 300
+
+
+def truth():
+    t = np.arange(N) * 0.01
+    return t, np.stack([np.sin(t), np.cos(t)], axis=1)
+
+
+def write_bag(folder: Path, storage: str = 'sqlite3', mode: str = 'none', effort: bool = True,
+              topic: str = '/joint_states', rows: slice = slice(None)) -> Path:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    State = store.types['sensor_msgs/msg/JointState']
+    Header = store.types['std_msgs/msg/Header']
+    Time = store.types['builtin_interfaces/msg/Time']
+    plugin = StoragePlugin.SQLITE3 if storage == 'sqlite3' else StoragePlugin.MCAP
+    writer = Writer(folder, version=9, storage_plugin=plugin)
+    if mode != 'none':
+        writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    t, q = truth()
+    with writer:
+        connection = writer.add_connection(topic, 'sensor_msgs/msg/JointState', typestore=store)
+        for k in range(N)[rows]:
+            stamp = round(t[k] * 1e9)
+            message = State(Header(Time(100, stamp % 10**9) if stamp < 10**9 else Time(
+                100 + stamp // 10**9, stamp % 10**9), ''), ['b', 'a', 'gripper'],
+                np.array([q[k, 1], q[k, 0], 0.0]), np.array([0.2, 0.1, 0.0]),
+                np.array([2.0, 1.0, 0.0]) if effort else np.zeros(0))
+            data = store.serialize_cdr(message, 'sensor_msgs/msg/JointState')
+            writer.write(connection, 100 * 10**9 + stamp, data)
+    return folder
+
+
+def check(signals, count=N):
+    t, q = truth()
+    assert len(signals.t) == count
+    np.testing.assert_allclose(signals.t - signals.t[0], t[:count], atol=1e-6)
+    np.testing.assert_allclose(signals.position, q[:count])
+    np.testing.assert_allclose(signals.effort[0], [1.0, 2.0])
+    np.testing.assert_allclose(signals.velocity[0], [0.1, 0.2])
+
+
+@pytest.mark.parametrize('storage', ['sqlite3', 'mcap'])
+def test_bag_without_metadata_and_with_another_order_of_joints(tmp_path, storage):
+    bag = write_bag(tmp_path / 'bag', storage)
+    (bag / 'metadata.yaml').write_text('rosbag2_bagfile_information: {version: 8}')
+    assert is_bag(bag)
+    check(read_bag(bag, SOURCE, JOINTS))
+    file = next(p for p in bag.iterdir() if p.suffix in ('.db3', '.mcap'))
+    check(read_bag(file, SOURCE, JOINTS))
+
+
+@pytest.mark.parametrize('mode', ['FILE', 'MESSAGE'])
+def test_compressed_bags(tmp_path, mode):
+    check(read_bag(write_bag(tmp_path / 'bag', 'sqlite3', mode), SOURCE, JOINTS))
+
+
+def test_split_bag(tmp_path):
+    first = write_bag(tmp_path / 'one', rows=slice(0, 100))
+    second = write_bag(tmp_path / 'two', rows=slice(100, N))
+    whole = tmp_path / 'whole'
+    whole.mkdir()
+    next(first.glob('*.db3')).rename(whole / 'bag_0.db3')
+    next(second.glob('*.db3')).rename(whole / 'bag_1.db3')
+    check(read_bag(whole, SOURCE, JOINTS))
+
+
+@pytest.mark.parametrize('storage', ['sqlite3', 'mcap'])
+def test_cut_off_bag_is_read_as_far_as_it_goes(tmp_path, storage):
+    bag = write_bag(tmp_path / 'bag', storage)
+    file = next(p for p in bag.iterdir() if p.suffix in ('.db3', '.mcap'))
+    file.write_bytes(file.read_bytes()[:int(0.7 * file.stat().st_size)])
+    if storage == 'mcap':   # rosbags writes one chunk, which the cut destroys
+        with pytest.raises(ArmsenseError, match='cut off'):
+            read_bag(bag, SOURCE, JOINTS)
+        return
+    signals = read_bag(bag, SOURCE, JOINTS)
+    assert 0 < len(signals.t) < N
+    assert any('cut off' in note for note in signals.notes)
+
+
+def test_wrong_topic_joint_and_effort_are_told(tmp_path):
+    bag = write_bag(tmp_path / 'bag')
+    with pytest.raises(UnknownName, match='/joint_states'):
+        read_bag(bag, SourceConfig(topic='/states'), JOINTS)
+    with pytest.raises(UnknownName, match="unknown joint 'c'"):
+        read_bag(bag, SOURCE, ('a', 'c'))
+    with pytest.raises(ArmsenseError, match='no effort'):
+        read_bag(write_bag(tmp_path / 'silent', effort=False), SOURCE, JOINTS)
+    empty = write_bag(tmp_path / 'empty', rows=slice(0, 0))
+    with pytest.raises(ArmsenseError, match='no message'):
+        read_bag(empty, SOURCE, JOINTS)
+    with pytest.raises(ArmsenseError, match='no such file'):
+        read_bag(tmp_path / 'nothing', SOURCE, JOINTS)
