@@ -21,8 +21,16 @@ from armsense_driver.loop import DirectSubscription, latched_qos, Loop, run_node
 from armsense_driver.parameters import declare, Parameter
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import (
-    BaseResidual, Collision, ContactTruth, DriverMode, LoadCells, MotorCommands, MotorStates,
-    ReactionState, Residual)
+    BaseResidual,
+    Collision,
+    ContactTruth,
+    DriverMode,
+    LoadCells,
+    MotorCommands,
+    MotorStates,
+    ReactionState,
+    Residual,
+)
 
 STREAMS: dict[str, Any] = {
     'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual,
