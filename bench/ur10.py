@@ -1,7 +1,7 @@
 """The UR10 of PyPI's `example-robot-data`, with cylinders in place of its collision meshes.
 
-The cylinders follow the housings of the arm; `largest_overhang` measures how far the meshes, where they
-are installed too, stick out of them.
+The cylinders enclose the housings of the arm; `largest_overhang` measures how far the meshes,
+where they are installed too, stick out of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PACKAGE = 'example-robot-data'
 ROBOT = 'share/example-robot-data/robots/ur_description'
 HOME = np.array([0.0, -1.2, 1.4, -1.2, -1.4, 0.0])    # [rad] bent elbow, clear of table and base
 SELF_DISTANCE = 0.005     # [m] wrist 2 passes the forearm's end at 8 mm in every pose
-ACCELERATION = 10.0       # [rad/s^2] the URDF states none; the maker's default tool limit is below
+ACCELERATION = 10.0       # [rad/s^2] assumed: the URDF states none
 
 # link: (axis, radius, from, to along the axis, offset of the axis in the other two coordinates)
 CYLINDERS: dict[str, list[tuple[str, float, float, float, tuple[float, float]]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 import threading
 import time
@@ -123,9 +124,17 @@ class ArmClient:
 
 
 @contextlib.contextmanager
-def arm_system(**arguments: str) -> Iterator[tuple[ArmClient, Supervisor]]:
-    """Launch `arm.launch.xml`; the processes are gone at the end, and none may have failed."""
+def arm_system(alone: bool = False,
+               **arguments: str) -> Iterator[tuple[ArmClient, Supervisor]]:
+    """Launch `arm.launch.xml`; all processes are gone at the end.
+
+    Args:
+        alone: The end of one process does not stop the others.
+        **arguments: Of the launch file.
+    """
     plan = load(ROOT / 'launch' / 'arm.launch.xml', arguments)
+    if alone:
+        plan = [replace(process, shutdown_on_exit=False) for process in plan]
     with Supervisor(plan) as supervisor:
         client = ArmClient(arguments.get('namespace', ''),
                            arguments.get('controller', 'dynamic_controller'))

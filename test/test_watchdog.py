@@ -13,7 +13,7 @@ TIMEOUT = 0.050     # [s] of the boards, config/arms/laas4.yaml
 
 
 def test_a_killed_driver_is_met_by_the_watchdog():
-    with arm_system(observer='false') as (client, supervisor):
+    with arm_system(alone=True, observer='false') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         time.sleep(0.5)
         os.kill(supervisor.pid('motor_board'), signal.SIGKILL)

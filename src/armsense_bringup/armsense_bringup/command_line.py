@@ -25,6 +25,8 @@ COMMANDS = {
     'demo': Command('demo_command', 'everything simulated; ends with a figure and a table'),
     'identify': Command('armsense_identification.identify_command',
                         'a recorded motion in, a physically consistent model out'),
+    'excite': Command('armsense_identification.excite_command',
+                      'design a motion that shows the dynamics best'),
     'test': Command('test_command', 'all checks: lint, types, unit and system tests'),
     'launch': Command('launch_runner', 'start the nodes of a launch file'),
     'bench': Command('bench_command', 'measure; `bench` alone lists what'),
