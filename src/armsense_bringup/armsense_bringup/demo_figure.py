@@ -12,7 +12,6 @@ import numpy as np
 from armsense_bringup.demo_report import Run
 
 matplotlib.use('Agg')
-import matplotlib.pyplot as plt
 
 COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#9467bd', '#8c564b', '#e377c2', '#7f7f7f')
 PHASE_COLOURS = {'reacting': '#d62728', 'holding': '#ff9896', 'verifying': '#ffbb78',

@@ -27,10 +27,16 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
     if 'inertia' in coefficients:
         for k, joint in enumerate(model.model.joint_names):
             inertia = float(max(coefficients['inertia'][k], 0.0))
-            drives[joint] = DriveParameters(rotor_inertia=inertia)
+            drives[joint] = DriveParameters(rotor_inertia=inertia / _gear(model, joint)**2)
     return ModelFile.create(model.model, model.parameters,
                             Provenance.now('physically consistent least squares', files, shown),
                             drives=drives, friction=friction(model))
+
+
+def _gear(model: IdentifiedModel, joint: str) -> float:
+    """Gear ratio of a joint; robots without an arm file have their inertia on the joint side."""
+    config = model.model.config
+    return config.joints[joint].gear_ratio if config is not None else 1.0
 
 
 def friction(model: IdentifiedModel, top_speed: float = 2.0) -> dict[str, FrictionConfig]:

@@ -1,0 +1,46 @@
+"""Excite, record, identify: the parameters of the simulated arm come back from its own bag."""
+
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+import numpy as np
+
+from armsense_core.model import ArmModel
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def armsense(*arguments: str) -> str:
+    """Standard output of a command of the suite."""
+    environment = {**os.environ, 'ARMSENSE_ROOT': str(ROOT)}
+    result = subprocess.run([sys.executable, '-m', *arguments], env=environment, cwd=ROOT,
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_the_cycle_recovers_the_arm(tmp_path):
+    armsense('armsense_bringup.excite_command', 'design', '--arm', 'laas4', '--period', '8',
+             '--starts', '1', '--no-figure', '--out', str(tmp_path / 'excite.yaml'))
+    armsense('armsense_bringup.excite_command', 'run', str(tmp_path / 'excite.yaml'),
+             '--periods', '1', '--bag', str(tmp_path / 'bag'))
+    out = armsense('armsense_identification.identify_command', str(tmp_path / 'bag'), '--arm',
+                   'laas4', '--out', str(tmp_path / 'model.yaml'), '--json')
+    found = json.loads(out.splitlines()[-1])
+    assert found['feasible']
+    truth = ArmModel.load('laas4')
+    model = ArmModel.load('laas4', tmp_path / 'model.yaml')
+    joints = zip(truth.config.joints.values(), model.config.joints.values(), strict=True)
+    for true, identified in joints:
+        wrong = abs(identified.friction.coulomb - true.friction.coulomb)
+        assert wrong < 0.15 * true.friction.coulomb
+        assert abs(identified.rotor_inertia - true.rotor_inertia) < 0.3 * true.rotor_inertia
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        q, dq, ddq = rng.uniform(-1.0, 1.0, (3, 4))
+        expected = truth.inverse_dynamics(q, dq, 3.0 * ddq)
+        error = np.abs(model.inverse_dynamics(q, dq, 3.0 * ddq) - expected)
+        assert error.max() < 0.03 * np.abs(expected).max() + 0.02
