@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         robot = RobotFile.read(options.robot) if options.robot else arm_robot(options.arm)
         model, result = run(robot, options.data, options.validate)
         if options.out:
-            model_file(model, options.data, result).write(options.out)
+            gears = arm_gears(options.arm) if options.arm else None
+            model_file(model, options.data, result, gears).write(options.out)
     except ArmsenseError as error:
         print(f'identify: {error}', file=sys.stderr)
         return 1
@@ -66,6 +67,11 @@ def arm_robot(arm: str) -> RobotFile:
     return RobotFile(robot=config.arm, urdf=config.urdf, joints=tuple(config.joints),
                      source=SourceConfig(topic='/motor_states'), gravity=config.gravity,
                      folder=str(config.folder or ''))
+
+
+def arm_gears(arm: str) -> dict[str, float]:
+    """Gear ratios of an arm of this repository."""
+    return {name: joint.gear_ratio for name, joint in ArmConfig.load(arm).joints.items()}
 
 
 def run(robot: RobotFile, data: Sequence[Path], validate: Sequence[Path] = (),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,16 @@ from armsense_core.model.model_file import DriveParameters, ModelFile, Provenanc
 SPEEDS = 40    # of the grid on which the friction curve is fitted
 
 
-def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, Any]) -> ModelFile:
-    """Links, drives and friction for the nodes; richer drive terms become the nearest curve."""
+def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, Any],
+               gears: Mapping[str, float] | None = None) -> ModelFile:
+    """Links, drives and friction for the nodes; richer drive terms become the nearest curve.
+
+    Args:
+        model: What was identified.
+        files: What it rests on.
+        errors: Torque errors [%] as the command reports them.
+        gears: Gear ratio of each joint; None: rotor inertias are those of the joint side.
+    """
     shown = {name: float(errors[key]) for name, key in
              (('train', 'train_percent'), ('validation', 'validation_percent'))
              if errors.get(key) is not None}
@@ -27,16 +35,11 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
     if 'inertia' in coefficients:
         for k, joint in enumerate(model.model.joint_names):
             inertia = float(max(coefficients['inertia'][k], 0.0))
-            drives[joint] = DriveParameters(rotor_inertia=inertia / _gear(model, joint)**2)
+            gear = (gears or {}).get(joint, 1.0)
+            drives[joint] = DriveParameters(rotor_inertia=inertia / gear**2)
     return ModelFile.create(model.model, model.parameters,
                             Provenance.now('physically consistent least squares', files, shown),
                             drives=drives, friction=friction(model))
-
-
-def _gear(model: IdentifiedModel, joint: str) -> float:
-    """Gear ratio of a joint; robots without an arm file have their inertia on the joint side."""
-    config = model.model.config
-    return config.joints[joint].gear_ratio if config is not None else 1.0
 
 
 def friction(model: IdentifiedModel, top_speed: float = 2.0) -> dict[str, FrictionConfig]:

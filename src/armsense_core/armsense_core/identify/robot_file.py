@@ -199,7 +199,8 @@ class RobotFile:
             for folder in sys.path:
                 if (Path(folder) / inside).is_file():
                     return Path(folder) / inside
-            raise ArmsenseError(f'{self.urdf}: not found; type: ./armsense shell pip install -r requirements/data.lock')
+            raise ArmsenseError(f'{self.urdf}: not found; type: ./armsense shell pip install -r '
+                                'requirements/data.lock')
         if data is not None:
             near = (data if data.is_dir() else data.parent) / self.urdf
             if near.is_file():
