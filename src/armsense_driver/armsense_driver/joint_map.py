@@ -13,6 +13,7 @@ from typing import NamedTuple
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
 from armsense_driver.protocol import BoardState, MotorCommand
+from armsense_driver.protocol.messages import build
 
 ADC_RANGE = 65536      # the auxiliary inputs have 16 bits
 ADC_MIDDLE = 32768     # a bridge amplifier reads this at zero strain
@@ -50,6 +51,7 @@ class _Channel(NamedTuple):
     offset: float             # [rad]
     torque_per_ampere: float  # [Nm/A] signed
     current_limit: float      # [A]
+    gain: float               # [A/rad motor] per [Nm/rad joint]
 
 
 class JointMap:
@@ -89,14 +91,14 @@ class JointMap:
         """Joint-side values of the newest state of every board."""
         position, velocity, current, torque, adc = [], [], [], [], []
         power = 0.0
-        for c in self._channels:
-            motor = states[c.board].motors[c.motor]
-            position.append(c.offset + motor.position / c.per_joint)
-            velocity.append(motor.velocity / c.per_joint)
-            current.append(motor.current)
-            torque.append(motor.current * c.torque_per_ampere)
-            adc.append(motor.adc)
-            power += motor.power
+        for board, motor, per_joint, offset, torque_per_ampere, _, _ in self._channels:
+            p, v, i, _, counts, watts = states[board].motors[motor]
+            position.append(offset + p / per_joint)
+            velocity.append(v / per_joint)
+            current.append(i)
+            torque.append(i * torque_per_ampere)
+            adc.append(counts)
+            power += watts
         return Reading(position, velocity, current, torque,
                        self._link_angles(adc, position) if self._has_joint_encoders else [],
                        self._strains(adc) if self._has_strain else [],
@@ -105,14 +107,11 @@ class JointMap:
     def motor_commands(self, command: JointCommand) -> list[list[MotorCommand]]:
         """Command of every motor, [board][motor]."""
         boards = [[self._idle, self._idle] for _ in range(self.boards)]
-        for k, c in enumerate(self._channels):
-            gain = 1.0 / (c.per_joint * c.torque_per_ampere)   # [A/rad motor] per [Nm/rad joint]
-            boards[c.board][c.motor] = MotorCommand(
-                (command.position[k] - c.offset) * c.per_joint,
-                command.velocity[k] * c.per_joint,
-                command.torque[k] / c.torque_per_ampere,
-                command.kp[k] * gain, command.kd[k] * gain,
-                c.current_limit, command.ki[k] * gain)
+        for channel, p, v, torque, kp, kd, ki in zip(self._channels, *command, strict=True):
+            board, motor, per_joint, offset, torque_per_ampere, limit, gain = channel
+            boards[board][motor] = build(MotorCommand, (
+                (p - offset) * per_joint, v * per_joint, torque / torque_per_ampere,
+                kp * gain, kd * gain, limit, ki * gain))
         return boards
 
     def joint_of(self, board: int, motor: int) -> str:
@@ -155,9 +154,10 @@ def _channel(config: ArmConfig, k: int, zero: float) -> _Channel:
     joint = config.joints[name]
     if joint.slot is None:
         raise ArmsenseError(f'{config.arm}: {name} has no slot {{board, motor}} in the arm file')
+    per_joint = joint.direction * joint.gear_ratio
+    torque_per_ampere = joint.direction * joint.torque_per_ampere
     return _Channel(
-        board=joint.slot.board, motor=joint.slot.motor - 1,
-        per_joint=joint.direction * joint.gear_ratio,
+        board=joint.slot.board, motor=joint.slot.motor - 1, per_joint=per_joint,
         offset=zero if joint.offset is None else joint.offset,
-        torque_per_ampere=joint.direction * joint.torque_per_ampere,
-        current_limit=joint.current_limit)
+        torque_per_ampere=torque_per_ampere, current_limit=joint.current_limit,
+        gain=1.0 / (per_joint * torque_per_ampere))

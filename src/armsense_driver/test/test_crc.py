@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from armsense_driver.protocol.crc import crc32_mpeg2, crc_bytes, crc_bytes_low_word_first
+from armsense_driver.protocol.crc import (
+    crc32_mpeg2,
+    crc_bytes,
+    crc_bytes_low_word_first,
+    has_crc,
+    has_crc_low_word_first,
+)
 
 settings.register_profile('seeded', derandomize=True, deadline=None)
 settings.load_profile('seeded')
@@ -41,3 +47,11 @@ def test_equals_bitwise_division(data):
 def test_byte_orders():
     assert crc_bytes(b'123456789') == bytes.fromhex('0376e6e7')
     assert crc_bytes_low_word_first(b'123456789') == bytes.fromhex('e6e70376')
+
+
+@given(st.binary(max_size=40), st.integers(0, 31), st.booleans())
+def test_recognises_its_own_checksum_in_both_orders(data, bit, damaged):
+    for checksum, recognises in ((crc_bytes(data), has_crc),
+                                 (crc_bytes_low_word_first(data), has_crc_low_word_first)):
+        wire = int.from_bytes(checksum, 'big') ^ (damaged << bit)
+        assert recognises(data + wire.to_bytes(4, 'big')) is not damaged

@@ -405,3 +405,13 @@ def test_torque_after_a_reported_error_is_unsafe():
 def test_unknown_profile():
     with pytest.raises(UnknownProtocol, match='laas_inhouse, udriver_can, udriver_spi, uomodri'):
         EmulatedBoard('odrive')
+
+
+@pytest.mark.parametrize('name', SPI_NAMES)
+def test_the_same_command_counts_anew_after_a_restart(name):
+    bench = Bench(name).ready(timeout_ms=20)
+    bench.board.power_cycle()
+    assert not bench.board.system_enabled
+    bench.ready(timeout_ms=20)
+    assert bench.board.status().motor_enabled == (True, True)
+    assert bench.board.timeout_ms == 20

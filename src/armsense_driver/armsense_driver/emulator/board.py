@@ -9,7 +9,7 @@ from armsense_driver.emulator.motor import MotorPhysics
 from armsense_driver.emulator.profile import BoardProfile, profile_by_name
 from armsense_driver.emulator.wire import WireFaults
 from armsense_driver.protocol.errors import FrameError
-from armsense_driver.protocol.messages import BoardState, MotorState
+from armsense_driver.protocol.messages import BoardState, MotorCommand, MotorState
 from armsense_driver.protocol.registry import by_name
 
 _BLANK = BoardState(motors=(MotorState(power=0.0), MotorState(power=0.0)))
@@ -43,8 +43,7 @@ class EmulatedBoard(BoardCore):
     def power_cycle(self) -> None:
         """Restart the firmware."""
         super().power_cycle()
-        self._spoken_to = False
-        self._compensation = (False, False)
+        self._mode: tuple[object, ...] = ()     # as the last command set it; empty before
         self._last_index = 0
         self._reported_index = 0
 
@@ -54,46 +53,50 @@ class EmulatedBoard(BoardCore):
         Returns:
             The reply, or nothing when the fault injector lost it.
         """
-        reply = self.protocol.encode_state(self._prepared())
+        blank = not self._mode and self.profile.blank_until_command
+        if not self.index_frozen:
+            self._reported_index = self._last_index
+        reply = self.protocol.encode_state(_BLANK if blank else self.state(self._reported_index))
+        tells_error = self.error != 0 and not blank
         if not self.wire.active:
             self._accept(frame)
-            if self._error_in_reply:
-                self._error_reported = True
-            return reply
-        heard, answered = self.wire.exchange(frame, reply)
-        if heard:
-            self._accept(heard)
-        if answered == reply and self._error_in_reply:
+            answered = reply
+        else:
+            heard, answered = self.wire.exchange(frame, reply)
+            if heard:
+                self._accept(heard)
+        if tells_error and answered == reply:
             self._error_reported = True
         return answered
 
-    def _prepared(self) -> BoardState:
-        """State for the next reply."""
-        self._error_in_reply = self.error != 0
-        if not self._spoken_to and self.profile.blank_until_command:
-            self._error_in_reply = False
-            return _BLANK
-        if not self.index_frozen:
-            self._reported_index = self._last_index
-        return self.state(self._reported_index)
-
     def _accept(self, frame: bytes) -> None:
         try:
-            (enable, motors, self.timeout_ms, self._last_index, (on_1, on_2), compensation,
-             self.rollover_error) = self.protocol.decode_command(frame)
+            (enable, motors, timeout_ms, self._last_index, motor_enable, compensation,
+             rollover_error) = self.protocol.decode_command(frame)
         except FrameError:
             self.rejected_frames += 1
             return
-        self._spoken_to = True
-        self._refresh_watchdog()
-        on_1, on_2 = enable and on_1, enable and on_2
-        if on_1:
-            self.unsafe.inspect(0, motors[0], self._error_reported, self._encoders[0])
-        if on_2:
-            self.unsafe.inspect(1, motors[1], self._error_reported, self._encoders[1])
+        self._silence_us = 0.0
         self._command = motors
-        if compensation != self._compensation:
-            self._compensation = compensation
-            for encoder, on in zip(self._encoders, compensation, strict=True):
-                encoder.compensate(on)
-        self._set_enables(enable, on_1, on_2)
+        if enable:
+            self._inspect(motors, motor_enable)
+        mode = enable, timeout_ms, motor_enable, compensation, rollover_error
+        if mode != self._mode:     # seldom
+            self._mode = mode
+            self._follow(*mode)
+
+    def _follow(self, enable: bool, timeout_ms: int, motor_enable: tuple[bool, bool],
+                compensation: tuple[bool, bool], rollover_error: bool) -> None:
+        """Take a new mode word."""
+        self.timeout_ms = timeout_ms
+        self.rollover_error = rollover_error
+        for encoder, on in zip(self._encoders, compensation, strict=True):
+            encoder.compensate(on)
+        self._set_enables(enable, *motor_enable)
+
+    def _inspect(self, motors: tuple[MotorCommand, MotorCommand],
+                 motor_enable: tuple[bool, bool]) -> None:
+        for number, command in enumerate(motors):
+            if motor_enable[number]:
+                self.unsafe.inspect(
+                    number, command, self._error_reported, self._encoders[number])

@@ -10,6 +10,7 @@ returned torque over the next `dt`, and so on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from armsense_driver.emulator.alignment import Alignment, AlignmentResult
 from armsense_driver.emulator.motor import EmulatedMotor, MotorPhysics
@@ -26,6 +27,16 @@ from armsense_driver.protocol.messages import (
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
 _NO_COMMAND = MotorCommand()
+_REMEMBERED = 64     # status words
+
+
+@lru_cache(_REMEMBERED)
+def _status(system: bool, on_1: bool, on_2: bool, ready_1: bool, ready_2: bool, met_1: bool,
+            met_2: bool, toggle_1: bool, toggle_2: bool, error: BoardError) -> BoardStatus:
+    """Status word, remembered because its flags seldom change."""
+    return BoardStatus.build(
+        system=system, enabled=(on_1, on_2), ready=(ready_1, ready_2), detected=(met_1, met_2),
+        toggle=(toggle_1, toggle_2), error=error)
 
 
 class BoardCore:
@@ -74,7 +85,7 @@ class BoardCore:
         self._command = (_NO_COMMAND, _NO_COMMAND)
         self._error_reported = False
         self._uptime_us = float(self._start_us)
-        self._silence_us = 0.0           # [us] since the watchdog was refreshed
+        self._silence_us = 0.0           # [us] since the last command
         self._timestamp_ms = self._clock_ms()
         for motor in self.motors:
             motor.power_up()
@@ -121,11 +132,9 @@ class BoardCore:
     def status(self) -> BoardStatus:
         """Status word."""
         encoder_1, encoder_2 = self._encoders
-        return BoardStatus(
-            self.system_enabled << 15 | self._motor_on[0] << 14 | self._aligned[0] << 13
-            | self._motor_on[1] << 12 | self._aligned[1] << 11
-            | encoder_1.index_detected << 10 | encoder_2.index_detected << 9
-            | encoder_1.index_toggle << 8 | encoder_2.index_toggle << 7 | self.error)
+        return _status(
+            self.system_enabled, *self._motor_on, *self._aligned, encoder_1.index_detected,
+            encoder_2.index_detected, encoder_1.index_toggle, encoder_2.index_toggle, self.error)
 
     def state(self, last_index: int = 0) -> BoardState:
         """What the board would report now."""
@@ -155,9 +164,6 @@ class BoardCore:
                     self.motors[number].physics, self.profile.alignment_duration,
                     self.profile.alignment_motion)
 
-    def _refresh_watchdog(self) -> None:
-        self._silence_us = 0.0
-
     def _check_watchdog(self) -> None:
         if self.error is BoardError.NONE and self._watchdog_armed():
             self.trip(BoardError.RECEIVE_TIMEOUT)
@@ -175,7 +181,7 @@ class BoardCore:
             self.trip(BoardError.ROLLOVER)
         if not self._motor_on[number]:
             return motor.drive(None, velocity)
-        if self._alignment[number] is not None:
+        if self._alignment[number]:
             return self._align(number, position, velocity)
         torque = motor.drive(self._command[number], velocity)
         if motor.heat > motor.max_heat:

@@ -44,9 +44,9 @@ class UnsafeFrames:
             encoder: of the motor, to know where its position counts from.
         """
         position, _, current, kp, _, limit, _ = command
-        magnitude = abs(current)
         maximum = self.max_current[number] + _SLACK
-        if magnitude > maximum or magnitude > limit + _LIMIT_STEP:
+        bound = limit + _LIMIT_STEP if limit + _LIMIT_STEP < maximum else maximum
+        if not -bound <= current <= bound:
             self.current += 1
             self.last = f'motor {number}: feed-forward {current:.3f} A beyond the limit'
         elif limit > maximum:

@@ -1,9 +1,9 @@
 """A load-cell amplifier on CAN.
 
-Message `base_id + k` carries cells 2k+1 and 2k+2 as two signed 32-bit numbers, little endian, eight
-bytes. 0x80000000 means "not connected", 0x7FFFFFFF "at the end of the range". An odd last cell is
-followed by "not connected". All messages of a set follow each other; the set is complete with
-the highest identifier.
+Message `base_id + k` carries cells 2k+1 and 2k+2 as two signed 32-bit numbers, little endian,
+eight bytes. 0x80000000 means "not connected", 0x7FFFFFFF "at the end of the range". An odd last
+cell is followed by "not connected". All messages of a set follow each other; the set is complete
+with the highest identifier.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Analogue-digital converters for load cells that are read over SPI, one per cell.
 
 HX711: no SPI chip, but it can be clocked by one. Its clock input is wired to the controller's data
-output, so that every byte 0xAA is four clock pulses; the answer appears on the data input, each bit
-for the two halves of a pulse. 25 pulses read 24 bits, most significant first, and choose channel A
-with gain 128; while the data line is high, no reading is ready.
+output, so that every byte 0xAA is four clock pulses; the answer appears on the data input, each
+bit for the two halves of a pulse. 25 pulses read 24 bits, most significant first, and choose
+channel A with gain 128; while the data line is high, no reading is ready.
 
 ADS1220: the command RDATA (0x10) is answered by three bytes.
 

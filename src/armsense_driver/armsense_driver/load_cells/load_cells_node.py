@@ -6,10 +6,12 @@ with the plant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 import sys
 import threading
 import time
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from std_srvs.srv import Trigger
@@ -159,7 +161,8 @@ class LoadCellsNode(LoopNode):
             try:
                 cell, load = int(words[0]), float(words[1])
             except (ValueError, IndexError):
-                raise ArmsenseError(f"{request.data!r} is neither 'CELL LOAD' nor 'finish'") from None
+                raise ArmsenseError(
+                    f"{request.data!r} is neither 'CELL LOAD' nor 'finish'") from None
             return f'cell {cell}: {self.monitor.sample_load(cell, load):.1f} counts at {load:g} N'
         return self._answer(response, note)
 
@@ -172,7 +175,7 @@ class LoadCellsNode(LoopNode):
             f'hysteresis {100 * c.hysteresis:.2f} %' for k, c in enumerate(file.cells, start=1)
             if c.largest_load > 0.0)
 
-    def _answer(self, response, act):   # type: ignore[no-untyped-def]
+    def _answer(self, response: Any, act: Callable[[], str]) -> Any:
         try:
             if self._source is None:
                 raise ArmsenseError('not configured')
