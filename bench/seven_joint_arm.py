@@ -21,15 +21,15 @@ def urdf() -> str:
         m, length = MASSES[k - 1], LENGTHS[k - 1]
         center, turn = _body(k)
         lateral, polar = m * (3 * RADIUS**2 + length**2) / 12, 0.5 * m * RADIUS**2
-        along = (polar, lateral, lateral) if turn else (lateral, lateral, polar)
-        along = (lateral, polar, lateral) if turn else along
+        along = (lateral, polar, lateral) if turn else (lateral, lateral, polar)
         parts.append(
             f'<joint name="joint{k}" type="revolute"><parent link="{parent}"/>'
             f'<child link="link{k}"/><origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="0 0 1"/>'
             '<limit lower="-2.9" upper="2.9" velocity="2" effort="300"/></joint>'
             f'<link name="link{k}"><inertial><origin xyz="{center}"/><mass value="{m}"/>'
             f'<inertia ixx="{along[0]}" ixy="0" ixz="0" iyy="{along[1]}" iyz="0" '
-            f'izz="{along[2]}"/></inertial><collision><origin xyz="{center}" rpy="{turn or "0 0 0"}"/>'
+            f'izz="{along[2]}"/></inertial><collision>'
+            f'<origin xyz="{center}" rpy="{turn or "0 0 0"}"/>'
             f'<geometry><cylinder radius="{RADIUS}" length="{length}"/></geometry></collision>'
             '</link>')
     parts.append('<joint name="tool_joint" type="fixed"><parent link="link7"/><child link="tool"/>'

@@ -149,8 +149,9 @@ class Workspace:
             elif line.startswith('Installing collected packages'):
                 progress.show('unpacking the wheels (about a minute)')
 
-        command = [str(self.python), '-m', 'pip', 'install', '--require-hashes', '--no-input',
-                   '--disable-pip-version-check', '--progress-bar', 'off']
+        # The lock files are complete; without --no-deps older pips stumble over extras in them.
+        command = [str(self.python), '-m', 'pip', 'install', '--require-hashes', '--no-deps',
+                   '--no-input', '--disable-pip-version-check', '--progress-bar', 'off']
         for lock in self.lock_files:
             command += ['-r', str(lock)]
         self._run(command, 'installing the wheels', count)

@@ -168,8 +168,9 @@ def _positive(tensor: Array, link: str) -> Array:
         raise BadValue(f'inertia of link {link!r} left for its ends [kg m^2]',
                        values.min().round(6), 'positive: the beam and its end masses have more '
                        'than the URDF says')
-    values = np.maximum(values, 1e-8)
-    return np.asarray(vectors @ np.diag(values) @ vectors.T)
+    # No body has a negative second moment along an axis: I_x + I_y >= I_z.
+    moments = np.maximum(0.5 * values.sum() - values, 1e-8)
+    return np.asarray(vectors @ np.diag(moments.sum() - moments) @ vectors.T)
 
 
 def _cut_shapes(link: ElementTree.Element, beam: Beam) -> list[list[ElementTree.Element]]:

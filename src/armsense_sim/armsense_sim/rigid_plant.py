@@ -15,7 +15,7 @@ from armsense_core.model.arm_config import JointConfig
 # The softest constraint MuJoCo would accept creeps under load; the stiffest holds to 1e-7 rad/s.
 STIFF_IMPEDANCE = (0.9999, 0.9999, 1e-3, 0.5, 2.0)
 TIME_CONSTANT = 2e-3   # [s] of the constraints, twice the longest step
-PLAY_INERTIA = 5e-3    # of the rotor's: assumed for the gear's output, felt only within the play
+PLAY_INERTIA = 4e-2    # of the rotor's: assumed for the gear's output, felt only within the play
 STOP_MARGIN = 0.05     # [rad] assumed: how far beyond the URDF's limits the mechanical stops are
 
 

@@ -69,6 +69,7 @@ class ArmModel:
         self._data = self._model.createData()
         self._floating = _floating_base(self._model)
         self._floating_data = self._floating.createData()
+        self._frame_ids: dict[str, int] = {}
         self.tool_frame = tool_frame or self._model.frames[-1].name
         self._frame_id(self.tool_frame)
 
@@ -179,8 +180,7 @@ class ArmModel:
 
     def mass_matrix(self, q: Array) -> Array:
         """M(q) including rotor inertia, (n, n)."""
-        M = pin.crba(self._model, self._data, q)
-        return np.asarray(np.triu(M) + np.triu(M, 1).T)
+        return np.array(pin.crba(self._model, self._data, q))   # it fills both triangles
 
     def coriolis_matrix(self, q: Array, dq: Array) -> Array:
         """C(q, dq) from Christoffel symbols, so that dM/dt - 2 C is skew, (n, n)."""
@@ -201,7 +201,7 @@ class ArmModel:
         """
         model, data = self._model, self._data
         p, centrifugal, gravity = out
-        # crba fills both triangles (a test compares with mass_matrix), so no symmetrising here.
+        # crba fills both triangles, so no symmetrising here.
         pin.crba(model, data, q).dot(dq, p)
         dq.dot(pin.computeCoriolisMatrix(model, data, q, dq), centrifugal)
         gravity[:] = pin.computeGeneralizedGravity(model, data, q)
@@ -356,9 +356,12 @@ class ArmModel:
     # -- inside ------------------------------------------------------------------------------
 
     def _frame_id(self, frame: str) -> int:
-        if not self._model.existFrame(frame):
-            raise UnknownName('frame', frame, self.frame_names, self.name)
-        return int(self._model.getFrameId(frame))
+        number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian
+        if number is None:
+            if not self._model.existFrame(frame):
+                raise UnknownName('frame', frame, self.frame_names, self.name)
+            number = self._frame_ids[frame] = int(self._model.getFrameId(frame))
+        return number
 
     def _float(self, q: Array, dq: Array, ddq: Array,
                motion: BaseMotion | None = None) -> tuple[Array, Array, Array]:

@@ -1,0 +1,214 @@
+"""The node as a process, fed with a simulated arm and its cells over DDS."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+from geometry_msgs.msg import WrenchStamped
+import numpy as np
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import Imu
+from std_srvs.srv import SetBool, Trigger
+import yaml
+
+from armsense_core.base import CellLayout
+from armsense_core.model import ArmModel
+from armsense_core.model.base_motion import BaseMotion
+from armsense_driver.loop import (
+    DirectSubscription,
+    event_qos,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
+from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
+from armsense_sim import make_plant
+from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
+
+DT = 1e-3
+PATIENCE = 20.0
+
+
+class Arm:
+    """laas4 at its home pose, held by its motors, publishing states and cells in lock-step."""
+
+    def __init__(self, node):
+        self.model = ArmModel.load('laas4')
+        self.plant = make_plant('laas4')
+        self.home = np.array(self.model.config.home)
+        self.plant.reset(self.home)
+        self.cells = SimulatedCells(self.model.config.load_cells, 3, CellErrors(base_mass=0.3))
+        self.states = StreamPublisher(node, MotorStates, 'motor_states', 4,
+                                      {'joint_position': 0, 'strain': 0})
+        self.forces = StreamPublisher(node, LoadCells, 'load_cells', 4)
+        self.answers = StreamSubscription(node, BaseResidual, 'base/residual', 6)
+        self.collisions = DirectSubscription(node, Collision, 'collision', event_qos())
+        self.valid = [True] * 4
+        self.seq = 0
+        self.time = 0.0
+
+    def await_node(self):
+        end = time.monotonic() + PATIENCE
+        while not (self.states.subscriber_count() and self.forces.subscriber_count()
+                   and self.answers.publisher_count()):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def run(self, cycles):
+        """The last answer."""
+        answer = None
+        for _ in range(cycles):
+            state = self.plant.state
+            q, dq = state.joint_position, state.joint_velocity
+            tau = self.plant.holding_torque + 400 * (self.home - q) - 20 * dq
+            force = self.cells.step(self.plant.base_wrench, DT)
+            self.plant.step(tau, DT)
+            answer = self._exchange(q, dq, force) or answer
+        return answer
+
+    def _exchange(self, q, dq, force):
+        self.seq += 1
+        self.time += DT
+        for out in (self.forces.message, self.states.message):
+            out.seq, out.stamp_ns = self.seq, round(self.time * 1e9)
+        self.forces.message.force, self.forces.message.valid = force, self.valid
+        out = self.states.message
+        out.position, out.velocity, out.enabled = q, dq, True
+        self.forces.publish()
+        time.sleep(2e-4)         # the cells first: the node takes what is there
+        self.states.publish()
+        return self.answers.wait_for(self.seq, 0.5)
+
+
+@pytest.fixture(scope='module')
+def tester():
+    context = Context()
+    rclpy.init(context=context)
+    node = Node('tester', context=context)
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+def call(node, kind, name, request):
+    client = node.create_client(kind, f'base_reaction/{name}')
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    assert client.wait_for_service(PATIENCE)
+    future = client.call_async(request)
+    executor.spin_until_future_complete(future, PATIENCE)
+    executor.remove_node(node)
+    node.destroy_client(client)
+    return future.result()
+
+
+def start(*parameters):
+    arguments = [word for p in parameters for word in ('-p', p)]
+    return subprocess.Popen(
+        [sys.executable, '-m', 'armsense_collision.base_reaction_node', '--ros-args', *arguments],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def finish(process):
+    process.send_signal(signal.SIGINT)
+    try:
+        _, errors = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+    return errors, process.returncode
+
+
+def test_rest_push_and_lost_cells(tester, tmp_path):
+    file = tmp_path / 'thresholds.yaml'
+    file.write_text('constant: [1.5, 0.6, 0.6]\n')
+    process = start('realtime:=false', f'thresholds:={file}', 'rate_per_hour:=60.0',
+                    'cell_timeout:=0.02')
+    arm = Arm(tester)
+    try:
+        arm.await_node()
+        quiet = arm.run(700)
+        assert quiet.valid
+        assert list(quiet.observed) == [False, False, True, True, True, False]
+        assert np.abs(quiet.residual).max() < 0.3
+        assert list(quiet.threshold[2:5]) == [1.5, 0.6, 0.6]
+        weight = arm.model.masses.sum() * 9.81 + 0.3 * 9.81
+        assert quiet.measured[2] == pytest.approx(-weight, abs=0.2)
+        answer = call(tester, Trigger, 'detectable_force', Trigger.Request())
+        assert answer.message.startswith('at the tool: ')
+        # A push on the hand.
+        arm.plant.apply_force('link4', [0.05, 0, 0], [0.0, 0.0, -5.0])
+        pushed = arm.run(120)
+        assert pushed.residual[2] == pytest.approx(-5.0, abs=0.6)
+        collision = arm.collisions.wait(5.0)
+        assert collision is not None
+        assert (collision.source, collision.id) == ('base', 1)
+        assert collision.joint in ('Fz', 'Mx', 'My')
+        assert abs(collision.residual) > collision.threshold
+        arm.plant.release()
+        assert np.abs(arm.run(400).residual).max() < 0.3
+        # One cell less is enough; two less are not.
+        arm.valid[2] = False
+        assert arm.run(50).valid
+        arm.valid[1] = False
+        assert not arm.run(5).valid
+        arm.valid = [True] * 4
+        assert arm.run(300).valid
+        answer = call(tester, SetBool, 'learn_thresholds', SetBool.Request(data=False))
+        assert not answer.success
+        assert '10 s of residuals' in answer.message
+        answer = call(tester, Trigger, 'zero', Trigger.Request())
+        assert answer.success, answer.message
+    finally:
+        errors, code = finish(process)
+    assert code == 0
+    assert 'load cells 2, 3 are missing: Fz, Mx, My cannot be told' in errors
+    assert 'Traceback' not in errors
+    assert yaml.safe_load(file.read_text()) == {'constant': [1.5, 0.6, 0.6]}
+
+
+def test_moving_base_is_no_collision_and_its_wrench_is_told(tester):
+    """A carrier that accelerates upwards and turns, as its inertial unit reports."""
+    arm = Arm(tester)
+    imu = tester.create_publisher(Imu, 'imu', stream_qos())
+    wrenches = DirectSubscription(tester, WrenchStamped, 'base/predicted_wrench', stream_qos())
+    zero, answer = np.zeros(4), None
+    layout = CellLayout.of_config(arm.model.config.load_cells)
+    process = start('realtime:=false', 'imu:=true')
+    try:
+        arm.await_node()
+        end = time.monotonic() + PATIENCE
+        while not imu.get_subscription_count() and time.monotonic() < end:
+            time.sleep(0.02)
+        for k in range(900):
+            lift = 2.0 * np.sin(0.004 * k) if k > 500 else 0.0       # [m/s^2]
+            motion = BaseMotion(np.array([0.0, 0.0, 9.81 + lift]), np.array([0.0, 0.0, 0.5]),
+                                np.zeros(3))
+            message = Imu()
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(
+                round(arm.time * 1e9), 10**9)
+            message.linear_acceleration.z = float(motion.specific_force[2])
+            message.angular_velocity.z = 0.5
+            imu.publish(message)
+            wrench = arm.model.base_wrench(arm.home, zero, zero, motion)
+            force = layout.spread @ layout.felt(wrench)
+            answer = arm._exchange(arm.home, zero, force) or answer
+            if k == 450:
+                assert answer.valid
+        assert np.abs(answer.residual).max() < 0.3
+        told = wrenches.wait(5.0)
+        assert told.wrench.force.z == pytest.approx(wrench[2], abs=0.1)
+        assert abs(wrench[2] + 9.81 * arm.model.masses.sum()) > 1.0
+        assert not list(arm.collisions.drain())
+    finally:
+        errors, code = finish(process)
+        wrenches.destroy()
+    assert code == 0
+    assert 'Traceback' not in errors

@@ -1,0 +1,294 @@
+"""All that `base_reaction` decides: states and cell forces in, residual and collisions out.
+
+From start to detection: the first rest of the arm gives the offset (weight of the base, tare);
+then the residual counts. Cells that report themselves invalid, or that the others contradict,
+are left out and named; with too few left the monitor says so instead of guessing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armsense_core.base.base_observer import BaseObserver, BaseObserverOptions, BaseReading
+from armsense_core.base.base_regressor import FilteredRegressor
+from armsense_core.base.cell_check import CellChecker, CellFault
+from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.recursive_estimation import RecursiveEstimator, RecursiveOptions
+from armsense_core.base.sensitivity import detectable_at_pose, DetectableForce
+from armsense_core.base.vibration import VibrationFloor, VibrationMode
+from armsense_core.detector import (
+    Detection,
+    Detector,
+    DetectorOptions,
+    fit_false_alarm_threshold,
+    fixed_thresholds,
+    Thresholds,
+)
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.model.base_motion import BaseMotion
+from armsense_core.schema import quantity
+from armsense_core.velocity import WeightedRegression
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+UNKNOWN_MODEL = 0.03     # share of the weight taken as model error until thresholds are learned
+DECIDED = 2.0            # contrast from which a lying cell is left out
+REST_SWING = 5.0         # standard deviations of the cells that rest may show
+LEARN_EVERY = 10         # cycles between two corrections of the parameters
+MAX_STORED = 3_600_000   # cycles of residuals kept for thresholds
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseMonitorOptions:
+    """How the base is watched."""
+
+    gain: float = quantity(40.0, unit='1/s', above=0, text='K of the low pass')
+    cell_lag: float = quantity(0.0, unit='s', low=0, high=1, text='cells behind encoders')
+    velocity_window: int = quantity(12, low=3, text='samples of the velocity regression')
+    modes: tuple[VibrationMode, ...] = ()
+    floor_factor: float = quantity(0.0, low=0, text='of the learned vibration floor; 0: off')
+    detector: DetectorOptions = DetectorOptions(count=3, window=4)
+    rest_speed: float = quantity(0.02, unit='rad/s', above=0)
+    rest_time: float = quantity(0.3, unit='s', above=0, text='of rest that gives the offset')
+    zero_at_start: bool = True
+    parity_tolerance: float | None = quantity(
+        None, unit='N', low=0, text='by which cells may disagree; None: 2 % of their capacity')
+    update_model: bool = False
+    recursive: RecursiveOptions = RecursiveOptions()
+
+
+DEFAULT_OPTIONS = BaseMonitorOptions()
+
+
+class BaseResult(NamedTuple):
+    """One cycle."""
+
+    reading: BaseReading
+    threshold: Array               # of the felt axes [N, Nm], (k,)
+    detection: Detection | None    # its `joint` is the index of a felt axis
+    fault: CellFault | None        # a cell that the others contradict, when it is found
+    problem: str                   # why the residual does not count; '' where it does
+
+
+class BaseMonitor:
+    """Residual, detection and health of one arm on its cells."""
+
+    def __init__(self, model: ArmModel, options: BaseMonitorOptions = DEFAULT_OPTIONS,
+                 thresholds: Thresholds | None = None) -> None:
+        """For an arm whose yaml has load cells.
+
+        Args:
+            model: The arm.
+            options: How the base is watched.
+            thresholds: Of the felt axes; None: a guess from noise and weight.
+        """
+        config = model.config
+        if config is None or config.load_cells is None:
+            raise ArmsenseError(f"{model.name} has no load cells; its yaml needs 'load_cells'")
+        self.options = options
+        self.layout = CellLayout.of_config(config.load_cells)
+        self._noise = max(config.load_cells.noise, 1e-6)
+        self._period = 1.0 / config.rate
+        self._velocity = WeightedRegression(model.n, options.velocity_window, self._period)
+        self.observer = BaseObserver(model, self.layout, BaseObserverOptions(
+            gain=options.gain, period=self._period, cell_lag=options.cell_lag,
+            velocity_lag=self._velocity.characteristics().delay), options.modes)
+        tolerance = (0.02 * config.load_cells.capacity if options.parity_tolerance is None
+                     else options.parity_tolerance)
+        self.checker = CellChecker(self.layout, self._noise, period=self._period,
+                                   tolerance=tolerance)
+        self.set_thresholds(thresholds or self.guessed_thresholds(model))
+        k = len(self.layout.axes)
+        self._floor = (VibrationFloor(k, self._period, factor=options.floor_factor)
+                       if options.floor_factor > 0.0 else None)
+        self._regressor = FilteredRegressor(model, self.layout, options.gain)
+        self.estimator = RecursiveEstimator(
+            model, self.layout, np.sqrt(np.diag(self.layout.covariance(self._noise))),
+            options.recursive)
+        self._zeroed = not options.zero_at_start
+        self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
+        self._failed: Flags = np.zeros(self.layout.cells, bool)
+        self._rest: deque[tuple[Array, Array, Array]] = deque(
+            maxlen=max(8, round(options.rest_time / self._period)))
+        self._recorded: list[Array] | None = None
+        self._motion: BaseMotion | None = None
+        self._cycle = 0
+
+    # -- cycle -------------------------------------------------------------------------------
+
+    def step(self, q: Sequence[float] | Array, force: Array, valid: Flags, dt: float,
+             motion: BaseMotion | None = None) -> BaseResult:
+        """One cycle.
+
+        Args:
+            q: Joint positions [rad], (n,).
+            force: Of the cells [N], (m,).
+            valid: Cells that their driver trusts, (m,).
+            dt: Time since the cycle before [s].
+            motion: Of the base; None: it stands still.
+        """
+        position = np.array(q, float)
+        self._motion = motion
+        dq = self._velocity.step(position, dt)
+        usable = valid & ~self._failed & np.isfinite(force)
+        if not self.layout.can_do_with(usable):
+            self.observer.reset()
+            return self._silent(f'load cells {_list(~usable)} are missing: '
+                                f'{", ".join(self.layout.names)} cannot be told')
+        felt = self.layout.wrench(np.where(usable, force, 0.0), usable, self.checker.bias)
+        self._note_rest(position, dq, felt, force, usable)
+        if not self._zeroed:
+            return self._silent('waiting for the arm to rest, for the offset of the cells')
+        reading = self.observer.step(position, dq, felt, dt, motion)
+        fault = self._check(force, usable, reading)
+        if not reading.valid:
+            return self._silent('warming up')
+        detection = self._detect(reading.residual, dt)
+        self._learn(felt, dt)
+        if self._recorded is not None and len(self._recorded) < MAX_STORED:
+            self._recorded.append(reading.residual)
+        threshold = self.detector.threshold + (0.0 if self._floor is None else self._floor.floor)
+        return BaseResult(reading, threshold, detection, fault, '')
+
+    def _detect(self, residual: Array, dt: float) -> Detection | None:
+        if self._floor is None:
+            return self.detector.step(residual, np.zeros(len(residual)), dt)
+        floor = self._floor.step(residual)
+        # The floor comes off the residual, which leaves the calibrated thresholds as they are.
+        rest = np.sign(residual) * np.maximum(np.abs(residual) - floor, 0.0)
+        return self.detector.step(rest, np.zeros(len(residual)), dt)
+
+    def _check(self, force: Array, usable: Flags, reading: BaseReading) -> CellFault | None:
+        if not usable.all():
+            return None
+        fault = self.checker.step(force, reading.predicted if reading.valid else None)
+        if fault is None or fault.contrast < DECIDED or self._failed[fault.cell]:
+            return None
+        self._failed[fault.cell] = True
+        self.checker.reset()
+        return fault
+
+    def _learn(self, felt: Array, dt: float) -> None:
+        """Correct the parameters, at a tenth of the rate, while nothing touches the arm."""
+        if not self.options.update_model:
+            return
+        q, dq = self.observer.aligned
+        self._cycle += 1
+        if self._cycle % LEARN_EVERY:
+            return
+        Y = self._regressor.step(q, dq, LEARN_EVERY * dt)
+        if self.detector.tripped or not self._settled():
+            return
+        low = self.observer.reading.measured - self._offset
+        self.estimator.step(Y, low, LEARN_EVERY * dt)
+        if self._cycle % (50 * LEARN_EVERY) == 0 and self.estimator.masses.min() > 0.0:
+            # For the prediction alone the links need not be ones that could exist.
+            self.observer.model = self.estimator.estimated()
+            self.observer.offset = self._offset + self.estimator.offset
+
+    def _settled(self) -> bool:
+        return self._cycle * self._period * self.options.gain > 5.0
+
+    def _silent(self, problem: str) -> BaseResult:
+        k = len(self.layout.axes)
+        reading = self.observer.reading._replace(valid=False)
+        return BaseResult(reading, self.detector.threshold[:k].copy(), None, None, problem)
+
+    # -- offset ------------------------------------------------------------------------------
+
+    def zero(self) -> str:
+        """Take the present rest as free of contact; returns what was done.
+
+        Raises:
+            ArmsenseError: The arm moves, or has not rested long enough.
+        """
+        if len(self._rest) < (self._rest.maxlen or 0):
+            raise ArmsenseError('the arm must rest while its cells are zeroed')
+        q, felt, force = (np.array(part) for part in zip(*self._rest, strict=True))
+        limit = REST_SWING * np.sqrt(np.diag(self.layout.covariance(self._noise)))
+        swing = felt.std(axis=0)
+        if (swing > limit).any():
+            axis = int(np.argmax(swing / limit))
+            raise ArmsenseError(f'the cells have not come to rest: {self.layout.names[axis]} '
+                                f'swings by {swing[axis]:.3g}')
+        offset = self.observer.zero(q.mean(axis=0), felt.mean(axis=0), self._motion)
+        self._offset = offset - self.estimator.offset
+        if np.isfinite(force).all():
+            self.checker.learn_bias(force)
+        self.detector.reset()
+        self._zeroed = True
+        return ', '.join(f'{name} {value:+.3g}' for name, value
+                         in zip(self.layout.names, offset, strict=True))
+
+    def _note_rest(self, q: Array, dq: Array, felt: Array, force: Array, usable: Flags) -> None:
+        if np.abs(dq).max() > self.options.rest_speed:
+            self._rest.clear()
+            return
+        self._rest.append((q, felt, np.where(usable, force, np.nan)))
+        if not self._zeroed and len(self._rest) == self._rest.maxlen:
+            try:
+                self.zero()
+            except ArmsenseError:
+                self._rest.popleft()   # still swinging: try again with the next sample
+
+    # -- thresholds and cells --------------------------------------------------------------------
+
+    def guessed_thresholds(self, model: ArmModel) -> Thresholds:
+        """From the noise of the cells and a share of the weight: before anything is learned."""
+        noise = np.sqrt(np.diag(self.layout.covariance(self._noise)))
+        share = np.sqrt(0.5 * self.options.gain * self._period)      # of the low pass
+        weight = float(model.masses.sum() * np.linalg.norm(model.gravity))
+        reach = float(np.linalg.norm(model.frame_pose(np.zeros(model.n))[:3, 3]))
+        scale = np.array([weight if axis < 3 else 0.5 * weight * reach
+                          for axis in self.layout.axes])
+        return fixed_thresholds(6.0 * share * noise + UNKNOWN_MODEL * scale)
+
+    def set_thresholds(self, thresholds: Thresholds) -> None:
+        """Use other thresholds from now on."""
+        if thresholds.n != len(self.layout.axes):
+            raise ArmsenseError(f'{thresholds.n} thresholds; the cells feel '
+                                f'{", ".join(self.layout.names)}')
+        self.detector = Detector(thresholds, self.options.detector)
+
+    def record_residuals(self) -> None:
+        """Begin to collect residuals of motion without collisions."""
+        self._recorded = []
+
+    def fit_thresholds(self, rate_per_hour: float = 1.0, confidence: float = 0.9) -> Thresholds:
+        """Thresholds for a number of false alarms per hour, from what was collected; used now."""
+        recorded, self._recorded = self._recorded, None
+        if not recorded or len(recorded) * self._period < 10.0:
+            raise ArmsenseError('thresholds need 10 s of residuals or more without collisions')
+        detector = self.options.detector
+        thresholds = fit_false_alarm_threshold(
+            np.array(recorded), self._period, rate_per_hour, confidence,
+            debounce=(detector.count, detector.window))
+        self.set_thresholds(thresholds)
+        return thresholds
+
+    @property
+    def failed_cells(self) -> tuple[int, ...]:
+        """Cells that were found to lie, from 1."""
+        return tuple(int(k) + 1 for k in np.flatnonzero(self._failed))
+
+    def trust_cells(self) -> None:
+        """Give cells that were found to lie another chance."""
+        self._failed[:] = False
+        self.checker.reset()
+
+    def detectable(self, q: Array, frame: str | None = None) -> DetectableForce:
+        """Smallest force on a frame (None: the tool) that would be found at this pose."""
+        return detectable_at_pose(self.observer.model, self.layout, q, self.detector.threshold,
+                                  frame)
+
+
+def _list(flags: Flags) -> str:
+    return ', '.join(str(k + 1) for k in np.flatnonzero(flags))

@@ -1,0 +1,174 @@
+"""The whole base watch on a MuJoCo arm with imperfect cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armsense_core.base.base_monitor import BaseMonitor, BaseMonitorOptions
+from armsense_core.detector import fixed_thresholds
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_sim import make_plant
+from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
+
+DT = 1e-3
+ALL = np.ones(4, bool)
+STEP = 2 * np.pi / (4096 * 27)      # [rad] of a motor encoder behind its gear
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ArmModel.load('laas4')
+
+
+class Bench:
+    """laas4 under computed torque on simulated cells, with encoders in steps."""
+
+    def __init__(self, model, **errors):
+        self.model = model
+        self.plant = make_plant('laas4')
+        self.cells = SimulatedCells(model.config.load_cells, 1,
+                                    CellErrors(base_mass=0.3, plane_bias=1.0, **errors))
+        self.home = np.array(model.config.home)
+        self.plant.reset(self.home)
+        self.friction = np.array([j.friction.viscous for j in model.config.joints.values()])
+        self.t = 0.0
+
+    def run(self, monitor, seconds, moving=True, valid=ALL):
+        results = []
+        for _ in range(round(seconds / DT)):
+            s = self.plant.state
+            w = 2 * np.pi * 0.6
+            phase = w * self.t * moving
+            q_d = self.home + 0.3 * np.sin(phase) * np.array([1, 0.7, 1, -1])
+            dq_d = 0.3 * w * np.cos(phase) * np.array([1, 0.7, 1, -1]) * moving
+            ddq_d = -w**2 * (q_d - self.home) * moving
+            q, dq = s.joint_position, s.joint_velocity
+            a = ddq_d + 40 * (dq_d - dq) + 400 * (q_d - q)
+            tau = self.model.inverse_dynamics(q, dq, a) + self.friction * dq
+            force = self.cells.step(self.plant.base_wrench, DT)
+            results.append(monitor.step(np.floor(q / STEP) * STEP, force, valid, DT))
+            self.plant.step(tau, DT)
+            self.t += DT * moving
+        return results
+
+
+@pytest.fixture
+def running(model):
+    """A zeroed monitor on a moving arm."""
+    bench = Bench(model)
+    monitor = BaseMonitor(model, thresholds=fixed_thresholds([1.2, 0.5, 0.5]))
+    results = bench.run(monitor, 0.5, moving=False)
+    assert 'waiting for the arm to rest' in results[0].problem
+    assert results[-1].problem == ''
+    return bench, monitor
+
+
+def test_free_motion_is_quiet_and_five_newtons_are_found(running):
+    bench, monitor = running
+    results = bench.run(monitor, 2.0)
+    assert all(r.problem == '' and r.detection is None and r.fault is None for r in results[100:])
+    largest = np.abs([r.reading.residual for r in results[300:]]).max(axis=0)
+    assert (largest < [0.6, 0.25, 0.25]).all()
+    bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 3.0, -4.0])
+    results = bench.run(monitor, 0.15)
+    found = [k for k, r in enumerate(results) if r.detection is not None]
+    assert len(found) == 1
+    assert found[0] < 60                                    # [ms]
+    assert monitor.layout.names[results[found[0]].detection.joint] in ('Fz', 'Mx', 'My')
+    assert all(r.fault is None for r in results)            # and no cell is blamed for it
+
+
+def test_zero_is_refused_while_moving(running):
+    bench, monitor = running
+    bench.run(monitor, 0.4)
+    with pytest.raises(ArmsenseError, match='must rest while its cells are zeroed'):
+        monitor.zero()
+
+
+def test_unplugged_cell_is_done_without(running):
+    bench, monitor = running
+    three = np.array([True, True, False, True])
+    bench.run(monitor, 0.4)
+    results = bench.run(monitor, 1.0, valid=three)
+    assert all(r.problem in ('', 'warming up') and r.detection is None for r in results)
+    residual = np.array([r.reading.residual for r in results[300:]])
+    assert np.abs(residual).max() < 1.0
+    bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 0.0, -5.0])
+    assert any(r.detection for r in bench.run(monitor, 0.15, valid=three))
+    two = np.array([True, False, False, True])
+    result = bench.run(monitor, 0.01, valid=two)[-1]
+    assert not result.reading.valid
+    assert result.problem == 'load cells 2, 3 are missing: Fz, Mx, My cannot be told'
+
+
+def test_lying_cell_is_named_and_left_out(running):
+    bench, monitor = running
+    bench.run(monitor, 0.3)
+    bench.cells.fail('offset', 1, 8.0)
+    results = bench.run(monitor, 1.0)
+    faults = [r.fault for r in results if r.fault is not None]
+    assert len(faults) == 1
+    assert faults[0].cell == 1
+    assert monitor.failed_cells == (2,)
+    assert np.abs(results[-1].reading.residual).max() < 1.0     # goes on without it
+    monitor.trust_cells()
+    assert monitor.failed_cells == ()
+
+
+def test_thresholds_are_learned_with_their_meaning(running):
+    bench, monitor = running
+    with pytest.raises(ArmsenseError, match='10 s of residuals'):
+        monitor.fit_thresholds()
+    monitor.record_residuals()
+    bench.run(monitor, 10.5)
+    thresholds = monitor.fit_thresholds(rate_per_hour=60.0)
+    assert thresholds.rate_per_hour == 60.0
+    assert (np.array(thresholds.constant) < [1.2, 0.5, 0.5]).all()
+    assert all(r.detection is None for r in bench.run(monitor, 1.0))
+    force = monitor.detectable(bench.home)
+    assert force.axis[2] < 5.0
+    with pytest.raises(ArmsenseError, match='2 thresholds; the cells feel Fz, Mx, My'):
+        monitor.set_thresholds(fixed_thresholds([1.0, 1.0]))
+
+
+def test_parameters_are_corrected_while_moving(model):
+    pi = model.parameters.copy()
+    pi[20:30] *= 1.4                       # forearm and hand are guessed too heavy
+    pi[30:40] *= 2.0
+    wrong = model.replace(parameters=pi)
+    bench = Bench(model)
+    options = BaseMonitorOptions(update_model=True)
+    monitor = BaseMonitor(wrong, options, fixed_thresholds([5.0, 3.0, 3.0]))
+    bench.run(monitor, 0.5, moving=False)
+    first = np.array([r.reading.residual for r in bench.run(monitor, 1.5)[200:]])
+    bench.run(monitor, 8.0)
+    last = np.array([r.reading.residual for r in bench.run(monitor, 1.5)[200:]])
+    assert np.abs(last).max(axis=0).sum() < 0.6 * np.abs(first).max(axis=0).sum()
+
+
+def test_guessed_thresholds_and_an_arm_without_cells(model):
+    monitor = BaseMonitor(model)
+    assert (monitor.detector.threshold > 0).all()
+    with pytest.raises(ArmsenseError, match='no load cells'):
+        BaseMonitor(ArmModel.load('biorob'))
+
+
+def test_vibration_floor_keeps_quiet(model):
+    options = BaseMonitorOptions(floor_factor=1.3)
+    results = {}
+    for name, chosen in (('plain', BaseMonitorOptions()), ('floor', options)):
+        bench = Bench(model)
+        monitor = BaseMonitor(model, chosen, fixed_thresholds([0.5, 0.5, 0.5]))
+        bench.run(monitor, 0.5, moving=False)
+        rest = bench.cells.step(bench.plant.base_wrench, DT)
+        found = 0
+        for k in range(3000):
+            # A vibration that grows slowly, as one excited by the motion does.
+            swing = min(k / 1500, 1.0) * 1.5 * np.sin(2 * np.pi * 8 * k * DT)
+            result = monitor.step(bench.home, rest + swing / 4, ALL, DT)
+            found += result.detection is not None
+        results[name] = found
+    assert results['plain'] > 0
+    assert results['floor'] == 0

@@ -1,0 +1,1 @@
+"""Seeded collision campaigns with simulated arms."""

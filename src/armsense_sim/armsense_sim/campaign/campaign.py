@@ -1,0 +1,122 @@
+"""A whole campaign: thresholds first, then collisions and free motion, each result kept at once.
+
+Every finished task is one line of a JSON-lines file, so an interrupted campaign goes on where it
+stopped, and a larger one uses what a smaller one has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armsense_core import schema
+from armsense_core.detector import fit_false_alarm_threshold, Thresholds
+from armsense_core.model.model_file import ModelFile
+from armsense_sim.campaign.results import pareto_front, summarise
+from armsense_sim.campaign.setup import Setup, worker
+from armsense_sim.campaign.tasks import CHUNK, Limits, Task
+from armsense_sim.campaign.workers import run_tasks
+
+Progress = Callable[[str, int, int], None]   # what, done, of how many
+
+
+class Campaign:
+    """One arm, all observers."""
+
+    def __init__(self, setup: Setup, folder: Path, jobs: int = 1, scheduler: str | None = None,
+                 progress: Progress | None = None) -> None:
+        """Prepare.
+
+        Args:
+            setup: What is simulated.
+            folder: Of the results.
+            jobs: Processes.
+            scheduler: Address of a Dask scheduler; None: this machine.
+            progress: Called after every task.
+        """
+        self.setup, self._jobs, self._scheduler = setup, jobs, scheduler
+        self._tell = progress or (lambda what, done, total: None)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.cache = folder / f'{setup.arm}-{setup.key}.jsonl'
+        self.records = _read(self.cache)
+        self.limits: Limits = {}
+
+    def run(self, collisions: int, free_hours: float) -> dict[str, Any]:
+        """The report; see `results.summarise` for its keys."""
+        self.limits = self._thresholds()
+        tasks = [Task('collision', k) for k in range(collisions)]
+        tasks += [Task('free', k) for k in range(math.ceil(free_hours * 3600.0 / CHUNK - 1e-9))]
+        wanted = {task.name for task in tasks}
+        left = [task for task in tasks if task.name not in self.records]
+        for record in self._work('collisions and free motion', left):
+            self._keep(record)
+        return self.report(wanted)
+
+    def report(self, wanted: set[str]) -> dict[str, Any]:
+        """Figures of the tasks named; the configured observer's stand at the top."""
+        records = [self.records[name] for name in sorted(wanted)]
+        here, setup = worker(self.setup), self.setup
+        observers = {name: summarise(setup.arm, name, records) for name in setup.observers}
+        front = pareto_front(observers)
+        for name, summary in observers.items():
+            summary['pareto'] = name in front
+            summary['threshold_nm'] = [round(x, 4) for x in self.limits[name].constant]
+        best = here.config.observer if here.config.observer in observers else setup.observers[0]
+        return {**observers[best], 'observer': best, 'observers': observers}
+
+    def _thresholds(self) -> Limits:
+        """From the model file where it has some for the configured observer, else fitted."""
+        cached = self.records.get('thresholds')
+        if cached is None:
+            count = math.ceil(self.setup.calibration_minutes * 60.0 / CHUNK)
+            tasks = [Task('calibration', k) for k in range(count)]
+            parts = sorted(self._work('calibration', tasks), key=lambda r: str(r['task']))
+            fitted = {name: schema.dump(self._fit([p['residuals'][name] for p in parts]))
+                      for name in self.setup.observers}
+            cached = {'task': 'thresholds', 'observers': fitted}
+            self._keep(cached)
+        limits = {name: schema.load(Thresholds, data, self.cache.name)
+                  for name, data in cached['observers'].items()}
+        if self.setup.model_file:
+            found = ModelFile.read(self.setup.model_file, self.setup.arm).thresholds
+            if found is not None:
+                limits[worker(self.setup).config.observer] = found
+        return limits
+
+    def _fit(self, residuals: list[Any]) -> Thresholds:
+        here, setup = worker(self.setup), self.setup
+        assert here.model.config is not None
+        options = here.config.detector
+        return fit_false_alarm_threshold(
+            np.concatenate(residuals).astype(float), 1.0 / here.model.config.rate,
+            setup.rate_per_hour, setup.confidence, debounce=(options.count, options.window))
+
+    def _work(self, what: str, tasks: list[Task]) -> Iterator[dict[str, Any]]:
+        self._tell(what, 0, len(tasks))
+        results = run_tasks(self.setup, self.limits, tasks, self._jobs, self._scheduler)
+        for done, record in enumerate(results, 1):
+            self._tell(what, done, len(tasks))
+            yield record
+
+    def _keep(self, record: dict[str, Any]) -> None:
+        self.records[record['task']] = record
+        with self.cache.open('a') as file:
+            file.write(json.dumps(record) + '\n')
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Finished tasks; a line cut off by an interruption is done again."""
+    records: dict[str, dict[str, Any]] = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            records[record['task']] = record
+    return records

@@ -1,0 +1,133 @@
+"""Seeded collision campaign with simulated arms.
+
+For example:
+
+    campaign --arm laas4 --collisions 1000 --free-hours 2 [--json] [--jobs 8]
+    campaign --arm biorob --collisions 40 --free-hours 0.05 --model model.yaml
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.table import Table
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.observer import OBSERVERS
+from armsense_sim.campaign.campaign import Campaign
+from armsense_sim.campaign.figures import draw
+from armsense_sim.campaign.individual import Variation
+from armsense_sim.campaign.setup import Setup
+
+GOALS = 'goals: no misses, no false alarms, hard impacts 5 ms (median) and 12 ms (p99), link 99 %'
+NOTE = ('Body springs (hand 75 N/mm, 0.6 kg; chest 25 N/mm, 40 kg) are as public sources quote '
+        'ISO/TS 15066: check them against the standard. Simulation is no safety certificate.')
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog='armsense campaign',
+                                  description=(__doc__ or '').splitlines()[0])
+    out.add_argument('--arm', default='laas4')
+    out.add_argument('--collisions', type=int, default=100)
+    out.add_argument('--free-hours', type=float, default=0.1)
+    out.add_argument('--model', default='', help='identified model.yaml of the arm')
+    out.add_argument('--detection', default='', help='yaml of observers and detectors')
+    out.add_argument('--observers', nargs='+', choices=OBSERVERS, default=list(OBSERVERS))
+    out.add_argument('--rate', type=float, default=Setup.rate_per_hour,
+                     help='false alarms per hour that the thresholds are made for')
+    out.add_argument('--calibration-minutes', type=float, default=Setup.calibration_minutes)
+    out.add_argument('--mismatch', type=float, default=Variation().mismatch,
+                     help='relative error of masses and friction in the model')
+    out.add_argument('--payload-error', type=float, default=Variation().payload, help='[kg]')
+    out.add_argument('--friction-error', type=float, default=Variation().friction)
+    out.add_argument('--noise', type=float, default=1.0, help='factor on the sensors\' noise')
+    out.add_argument('--seed', type=int, default=1)
+    out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
+    out.add_argument('--dask', metavar='SCHEDULER', help='address of a Dask scheduler')
+    out.add_argument('--out', type=Path, default=Path('out/campaign'))
+    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one line."""
+    options = parser().parse_args(arguments)
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
+                      width=None if sys.stdout.isatty() else 140)
+    try:
+        report = _run(options, console)
+    except ArmsenseError as error:
+        print(f'campaign: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('campaign: interrupted; the same command goes on from here', file=sys.stderr)
+        return 130
+    if options.json:
+        print(json.dumps(report))
+    return 0
+
+
+def _run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    setup = Setup(
+        arm=options.arm, model_file=options.model, detection=options.detection,
+        observers=tuple(options.observers), seed=options.seed, rate_per_hour=options.rate,
+        calibration_minutes=options.calibration_minutes,
+        variation=Variation(mismatch=options.mismatch, payload=options.payload_error,
+                            friction=options.friction_error, noise=options.noise))
+    bars = Progress('{task.description}', BarColumn(), MofNCompleteColumn(),
+                    TimeRemainingColumn(), console=Console(file=sys.stderr))
+    shown: dict[str, Any] = {}
+
+    def tell(what: str, done: int, total: int) -> None:
+        if what not in shown:
+            shown[what] = bars.add_task(what, total=total)
+        bars.update(shown[what], completed=done, total=total)
+
+    with bars:
+        campaign = Campaign(setup, options.out, options.jobs, options.dask, tell)
+        report = campaign.run(options.collisions, options.free_hours)
+    figure = draw(report, options.out / f'{setup.arm}.png')
+    (options.out / f'{setup.arm}.json').write_text(json.dumps(report, indent=1))
+    _show(report, console)
+    console.print(f'{campaign.cache} (results), {figure} (figure)', soft_wrap=True)
+    return report
+
+
+def _show(report: dict[str, Any], console: Console) -> None:
+    table = Table(title=f'{report["arm"]}: {report["collisions"]} collisions, '
+                  f'{report["must_be_felt"]} to be felt, {report["free_hours"]} h of free motion',
+                  title_justify='left')
+    for column in ('observer', 'missed', 'false alarms', 'per hour <', 'median ms', 'p99 ms',
+                   'min force N', 'link', 'force err N', 'point err m', 'Pareto'):
+        table.add_column(column, justify='left' if column == 'observer' else 'right')
+    for name, s in report['observers'].items():
+        table.add_row(name + (' *' if name == report['observer'] else ''), *map(_cell, (
+            s['missed'], s['false_alarms'], s['false_alarms_per_hour_bound'],
+            s['delay_ms']['median'], s['delay_ms']['p99'], s['min_force_n'], s['link_accuracy'],
+            s['force_error_n'], s['point_error_m'], s['pareto'])))
+    console.print(table)
+    console.print(f'* configured; delays of {report["hard_impacts"]} hard impacts; {GOALS}')
+    for kind in ('missed_cases', 'unobservable_cases'):
+        for text in report[kind][:10]:
+            console.print(f'  {kind.split("_")[0]}: {text}')
+    console.print(NOTE)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '-'
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    return f'{value:.4g}' if isinstance(value, float) else str(value)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
