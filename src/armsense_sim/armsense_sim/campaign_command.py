@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
                      help='relative error of masses and friction in the model')
     out.add_argument('--payload-error', type=float, default=Variation().payload, help='[kg]')
     out.add_argument('--friction-error', type=float, default=Variation().friction)
-    out.add_argument('--noise', type=float, default=1.0, help='factor on the sensors\' noise')
+    out.add_argument('--noise', type=float, default=1.0, help="factor on the sensors' noise")
     out.add_argument('--seed', type=int, default=1)
     out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
     out.add_argument('--dask', metavar='SCHEDULER', help='address of a Dask scheduler')

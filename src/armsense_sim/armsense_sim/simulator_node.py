@@ -23,6 +23,7 @@ from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
 from armsense_msgs.msg import ContactTruth
 from armsense_msgs.srv import InjectFault, PlaceObstacle
+from armsense_sim.load_cell_topic import LoadCellTopic
 from armsense_sim.mujoco_plant import make_plant
 from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
 from armsense_sim.sensors import StrainGauges
@@ -39,6 +40,7 @@ PARAMETERS = (
               high=10.0),
     Parameter('mismatch', 0.0, 'relative error of masses and friction against the arm file',
               low=0.0, high=0.5),
+    Parameter('load_cells', False, 'publish load_cells, for arms that stand on them'),
     Parameter('scenario', '', 'yaml file of events; empty: nothing happens'),
 )
 
@@ -66,6 +68,7 @@ class SimulatorNode(Node):
         self._server = server(self._boards.rack, paths)
         self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
                             else Scenario(), self._plant, self._boards.rack)
+        self._cells = LoadCellTopic(self, config, settings.seed) if settings.load_cells else None
         self._pending: list[Event] = []      # from services, acted on between two steps
         self._seq = 0
         self._touching = False
@@ -104,6 +107,8 @@ class SimulatorNode(Node):
         if not self._supported:
             self._plant.step(torque, self._dt)
             self._publish_truth(now)
+        if self._cells is not None:
+            self._cells.step(self._plant, self._seq, now)
 
     def _report_trips(self, now: float) -> None:
         for number, board in enumerate(self._boards.rack.boards):

@@ -134,7 +134,7 @@ def test_undamped_blades_keep_their_energy(tudor, without_friction, run):
     plant = make_plant(without_friction(tudor))
     plant.reset([0.0, 0.4, -0.4])
     before = plant.energy
-    run(plant, np.zeros(3), 0.35, dt=5e-4)
+    run(plant, np.zeros(3), 0.3, dt=5e-4)   # before joint 2 reaches its stop
     assert np.abs(plant.state.joint_velocity).max() > 3.0
     assert plant.energy == pytest.approx(before, abs=0.03)
 

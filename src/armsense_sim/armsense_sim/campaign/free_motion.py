@@ -12,7 +12,15 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.simulate import Tape
 from armsense_core.trajectory import (
-    Chain, Clearance, Fourier, Limits, point_to_point, ramped, sample_grid, Trajectory)
+    Chain,
+    Clearance,
+    Fourier,
+    Limits,
+    point_to_point,
+    ramped,
+    sample_grid,
+    Trajectory,
+)
 from armsense_sim.campaign.individual import Individual
 from armsense_sim.campaign.recorder import Recorder
 

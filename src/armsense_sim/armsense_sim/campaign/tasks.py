@@ -14,7 +14,7 @@ from armsense_sim.campaign.collision import Collision, force_to_feel, record_col
 from armsense_sim.campaign.contact_check import check_contact
 from armsense_sim.campaign.free_motion import record_free, SETTLE
 from armsense_sim.campaign.individual import Individual
-from armsense_sim.campaign.setup import Setup, worker, Worker
+from armsense_sim.campaign.setup import Setup, Worker, worker
 
 Array = NDArray[np.float64]
 CHUNK = 20.0          # [s] of free motion in one task, one arm of the series
