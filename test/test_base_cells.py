@@ -15,7 +15,8 @@ def test_a_push_is_felt_at_the_base(tmp_path):
     residuals = []
     with arm_system(observer='false', base='true', lockstep='true', reaction='ignore',
                     scenario=str(scenario)) as (client, supervisor):
-        client.node.create_subscription(BaseResidual, 'base/residual', residuals.append, stream_qos())
+        client.node.create_subscription(BaseResidual, 'base/residual', residuals.append,
+                                        stream_qos())
         client.wait_mode(DriverMode.ENABLED)
         client.wait(lambda: client.time > 8.5, 60.0, 'the push')
         client.wait(lambda: bool(client.collisions), 10.0, 'a collision event')
