@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from armsense_core.base import (
-    BaseObserver, BaseObserverOptions, CellLayout, estimate_batch, felt_regressor, FeltMotion,
-    find_modes, find_time_shift, RecursiveEstimator, RecursiveOptions, VibrationMode)
+    BaseObserver,
+    BaseObserverOptions,
+    CellLayout,
+    estimate_batch,
+    felt_regressor,
+    FeltMotion,
+    find_modes,
+    find_time_shift,
+    RecursiveEstimator,
+    RecursiveOptions,
+    VibrationMode,
+)
 from armsense_core.detector import Detector, DetectorOptions, fit_false_alarm_threshold
 from armsense_core.model import ArmConfig, ArmModel
 from armsense_core.velocity import WeightedRegression
@@ -26,7 +36,7 @@ Array = NDArray[np.float64]
 CONTROL, PERIOD = 2e-3, 0.01        # [s] of the controller, of encoders and cells
 BASE_MASS = 50.0                    # [kg] stands still, not part of the table
 SHIFT = 1.54                        # [s] between the two recordings (fig. 4.16)
-SWING = 62.5                        # [Nm] amplitude of the vibration (fig. 4.19); as many newtons in Fz
+SWING = 62.5                        # [Nm] of the vibration (fig. 4.19); as many newtons in Fz
 RESONANCE = 6.0                     # [Hz] assumed
 ENCODER = 2e-5                      # [rad] assumed
 SMOOTHING = 31                      # samples, for positions and forces alike
@@ -134,7 +144,8 @@ def _errors() -> CellErrors:
 
 def _ripple(config: ArmConfig) -> float:
     """Moment at the gears [Nm] that makes the cells swing by SWING."""
-    cells = SimulatedCells(config.load_cells, 0, dataclasses.replace(_errors(), noise=0.0, bits=32))
+    quiet = dataclasses.replace(_errors(), noise=0.0, bits=32)
+    cells = SimulatedCells(config.load_cells, 0, quiet)
     layout = CellLayout.of_config(config.load_cells)
     felt = np.array([layout.wrench(cells.step(np.array([0, 0, 0, _wave(k, 1.0), 0, 0]), PERIOD))
                      for k in range(3000)])

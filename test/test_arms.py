@@ -8,8 +8,7 @@ from armsense_core.model import ArmConfig
 from armsense_msgs.msg import DriverMode
 
 
-@pytest.mark.parametrize(('arm', 'bus'), [('laas4', 'spi'), ('biorob', 'spi'), ('tudor', 'spi'),
-                                          ('biorob', 'can')])
+@pytest.mark.parametrize(('arm', 'bus'), [('laas4', 'spi'), ('biorob', 'spi'), ('tudor', 'spi')])
 def test_an_arm_comes_up_and_holds(arm, bus):
     config = ArmConfig.load(arm)
     with arm_system(arm=arm, bus=bus, lockstep='true') as (client, supervisor):

@@ -34,7 +34,8 @@ def waypoints(excitation: Excitation, periods: int) -> list[Waypoint]:
     if times[-1] - times[-2] < 1e-3:
         times = np.delete(times, -2)
     samples = [motion.sample(float(t)) for t in times]
-    return [Waypoint(float(t), s.q, s.dq, s.ddq) for t, s in zip(times, samples, strict=True)]
+    return [Waypoint(float(t), s.q.tolist(), s.dq.tolist(), s.ddq.tolist())
+            for t, s in zip(times, samples, strict=True)]
 
 
 def run(file: Path, periods: int, bag: Path, launch_file: Path, console: Console) -> None:

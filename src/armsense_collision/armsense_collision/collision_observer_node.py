@@ -8,17 +8,27 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
+from armsense_collision.collision_message import add_contact, collision_message
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
-from armsense_core.detector import Detection
+from armsense_core.detector import ContactOptions, Detection
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
-    event_qos, ReactiveLoop, run_node, stream_qos, StreamPublisher, StreamSubscription)
+    event_qos,
+    ReactiveLoop,
+    run_node,
+    stream_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, MotorStates, Residual
+
+CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
+FINE = ContactOptions()
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -57,6 +67,8 @@ class CollisionObserverNode(LoopNode):
                                           optional=('joint_position', 'strain'), qos=qos)
         self._residuals = StreamPublisher(self, Residual, 'residual', model.n, qos=qos)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
+        self._contacts = self.create_publisher(Collision, 'contact', event_qos())
+        self._pending: tuple[Collision, int] | None = None   # event whose contact is awaited
 
     def make_loop(self) -> ReactiveLoop:
         return ReactiveLoop(self._states, self._step)
@@ -69,6 +81,7 @@ class CollisionObserverNode(LoopNode):
         if result.detection is not None:
             self._publish_collision(result, result.detection)
         self._publish_residual(result, message)
+        self._publish_contact(result)
 
     def _publish_residual(self, result: MonitorResult, state: Any) -> None:
         out = self._residuals.message
@@ -80,20 +93,34 @@ class CollisionObserverNode(LoopNode):
         self._residuals.publish()
 
     def _publish_collision(self, result: MonitorResult, detection: Detection) -> None:
+        """At once; force and point take longer to compute, and to settle, than an event may."""
         self._collision_seq = self._last_seq
         self._count += 1
-        j = detection.joint
-        message = Collision(
-            seq=self._last_seq, id=self._count, source='joints',
-            joint=self._model.joint_names[j], link=self._model.link_names[j],
-            residual=float(detection.residual[j]), threshold=float(detection.threshold[j]))
-        message.header.frame_id = 'base_link'
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self._last_stamp, 10**9)
+        joint = result.isolation.joint if result.isolation else detection.joint
+        message = collision_message(
+            self._model, detection, self._model.link_names[joint], number=self._count,
+            seq=self._last_seq, stamp=self._last_stamp)
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
+        self._pending = message, joint
         self.get_logger().warning(
             f'collision on {message.link}: {message.residual:+.2f} Nm at {message.joint}, '
             f'threshold {message.threshold:.2f}')
+
+    def _publish_contact(self, result: MonitorResult) -> None:
+        """The event again, on a topic of its own, with force and point."""
+        if self._pending is None:
+            return
+        message, joint = self._pending
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        if self._last_stamp - stamp < CONTACT_TIME:
+            return
+        self._pending = None
+        contact = self._monitor.contact(result.filtered, result.threshold, result.q, joint, FINE)
+        if contact is not None:
+            message = add_contact(message, contact)
+            message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
+            self._contacts.publish(message)
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._monitor.observer.reset()

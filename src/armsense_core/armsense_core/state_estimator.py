@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armsense_core.control.types import ArmState
 from armsense_core.drive.reading import DriveReading
 from armsense_core.model.arm_config import ArmConfig
 from armsense_core.schema import quantity
 from armsense_core.velocity import WeightedRegression
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,29 @@ class StateEstimator:
         current = tau / self._per_ampere
         return EstimatedState(ArmState(q, dq, theta, dtheta, tau, gauges),
                               DriveReading(theta, dtheta, current, q, dq, gauges))
+
+    def batch(self, position: Array, torque: Array, joint_position: Array,
+              strain: Array) -> DriveReading:
+        """A recording at the nominal period at once, each (N, n), gaps and NaN excluded.
+
+        The first samples, which have no full window behind them, are stepped through.
+        """
+        def velocity(regression: WeightedRegression, rows: Array) -> Array:
+            out = np.empty_like(rows)
+            head = min(regression.window - 1, len(rows))
+            regression.reset()
+            for k in range(head):
+                out[k] = regression.step(rows[k], regression.period if k else 0.0)
+            if head < len(rows):
+                out[head:] = regression.batch(rows)
+            return out
+
+        dtheta = velocity(self._motor, position)
+        q, dq = position, dtheta
+        if joint_position.shape[1]:
+            q, dq = joint_position, velocity(self._joint, joint_position)
+        return DriveReading(position, dtheta, torque / self._per_ampere, q, dq,
+                            strain if strain.shape[1] else None)
 
     def reset(self) -> None:
         """Forget the past, after a pause."""

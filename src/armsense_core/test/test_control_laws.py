@@ -192,8 +192,9 @@ def undamped(model):
 def test_elastic_feed_forward_alone_drives_the_links_along_the_motion():
     model = undamped(BIOROB)
     home = np.array(model.config.home)
-    path = spline(home, seed=4)
-    law = make('elastic_inverse_dynamics', model)
+    # One segment: at a waypoint the jerk jumps, and with it the motor velocity that is asked for.
+    path = QuinticSpline([0.0, 1.5], [home, home + [0.4, -0.3, 0.5, -0.4]], np.zeros((2, 4)))
+    law = make('elastic_inverse_dynamics', model, joint_position=(0.0,), joint_velocity=(0.0,))
     arm = ElasticArm(model, home, damping=False)
     dt, worst = 5e-4, 0.0
     zero = np.zeros(4)
@@ -254,11 +255,11 @@ def test_strain_feedback_adds_the_predicted_damping():
     w0, z, c, dt = 2 * np.pi * 4.0, 0.01, 4e-3, 1e-4
     state = ArmState.rigid(np.zeros(3), np.zeros(3), strain=np.zeros(3))
     law.reset(state)
-    law.mean_free(state, 0.0)
+    law.yielding(state, np.zeros(3), 0.0)
     w, dw, last, peaks = 0.05, 0.0, 0.0, []
     for k in range(12000):
         strain = np.array([0.0, -c * w, 0.0])
-        v = law.velocity(state._replace(strain=strain), Reference.at_rest(np.zeros(3)), dt)[1]
+        v = -law.yielding(state._replace(strain=strain), np.zeros(3), dt)[1]
         ddtheta = (v - last) / dt if k else 0.0
         last = v
         dw += dt * (-2 * z * w0 * dw - w0**2 * w - ddtheta)
@@ -270,17 +271,49 @@ def test_strain_feedback_adds_the_predicted_damping():
 
 
 def test_mean_free_strain_forgets_a_constant_load():
-    law = make('oscillation_damping', TUDOR, mean_time=0.2)
+    law = make('oscillation_damping', TUDOR, mean_time=0.2, strain=(1000.0,))
     state = ArmState.rigid(np.zeros(3), np.zeros(3), strain=np.array([np.nan, 0.0, 0.0]))
     law.reset(state)
-    law.mean_free(state, DT)
+    law.yielding(state, np.zeros(3), DT)
     loaded = state._replace(strain=np.array([np.nan, 1e-3, 0.0]))
-    first = law.mean_free(loaded, DT)
-    assert first[1] == pytest.approx(1e-3, rel=0.01)
+    first = law.yielding(loaded, np.zeros(3), DT)
+    assert first[1] == pytest.approx(1.0, rel=0.01)
     for _ in range(2000):
-        last = law.mean_free(loaded, DT)
-    assert abs(last[1]) < 1e-6
+        last = law.yielding(loaded, np.zeros(3), DT)
+    assert abs(last[1]) < 1e-3
     assert last[0] == 0.0   # joint 1 has no gauge, its entry is ignored
+
+
+def test_strain_that_the_model_expects_is_not_yielded_to():
+    law = make('oscillation_damping', TUDOR, mean_time=1e6)
+    strain = TUDOR.config.joints['joint2'].strain
+    per_torque = strain.surface_distance / strain.bending_stiffness
+    for k, load in enumerate((0.0, 2.0, -5.0)):     # gravity while the arm swings
+        state = ArmState.rigid(np.zeros(3), np.zeros(3),
+                               strain=np.array([np.nan, load * per_torque, 0.0]))
+        if not k:
+            law.reset(state)
+        assert law.yielding(state, np.array([0.0, load, 0.0]), DT)[1] == pytest.approx(0.0,
+                                                                                      abs=1e-9)
+
+
+def test_after_a_collision_the_elastic_links_are_braked_first_and_damped_later():
+    law = make('oscillation_damping', TUDOR, brake_time=0.005, brake_gain=2.0)
+    rest = ArmState.rigid(np.zeros(3), np.zeros(3), strain=np.zeros(3))
+    law.reset(rest)
+    law.step(rest, Reference.at_rest(np.zeros(3)), DT)
+    hit = rest._replace(strain=np.array([0.0, -1e-3, 0.0]))
+    law.halt(hit)
+    strain = TUDOR.config.joints['joint2'].strain
+    for k in range(8):
+        command = law.step(hit, Reference.at_rest(np.zeros(3)), DT)
+        braking = k < 5
+        assert (command.velocity[1] == 0.0) == braking
+        assert command.kd[1] == law.gains.proportional[1] * (2.0 if braking else 1.0)
+        if braking:   # the load that the gauge measures is carried by the motor
+            assert command.torque[1] == pytest.approx(
+                -1e-3 * strain.bending_stiffness / strain.surface_distance)
+    assert command.velocity[1] > 0.0                # yields to the contact
 
 
 # -- the table and the yaml -------------------------------------------------------------------

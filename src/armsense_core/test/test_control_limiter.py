@@ -158,3 +158,20 @@ def test_a_payload_comes_without_a_jump_and_is_then_carried():
     rest = ArmState.rigid(arm.state.q, np.zeros(4))
     still = controller._law.step(rest, controller.reference, DT)
     np.testing.assert_allclose(still.torque, loaded.gravity_torque(arm.state.q), atol=1e-9)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_motor_at_its_velocity_limit_is_not_driven_faster(sign):
+    limits = Limits.of(MODEL)
+    limiter, zero = Limiter(MODEL, limits), np.zeros(4)
+    home = np.array(MODEL.config.home)
+    pushing = Command(home, zero, sign * limits.torque, zero, zero, zero)
+    shares = []
+    for speed in (0.5, 0.9, 1.0, 1.2, 3.0):
+        state = ArmState.rigid(home, sign * speed * limits.velocity)
+        command = limiter.apply(pushing, state).command
+        shares.append(sign * board_torque(command, state) / limits.torque)
+    expected = [1.0, 0.5, 0.0, -1.0, -1.0]             # fades from 80 %, brakes beyond
+    np.testing.assert_allclose(shares, np.tile(expected, (4, 1)).T, atol=1e-9)
+    braking = limiter.apply(pushing, ArmState.rigid(home, -sign * 2.0 * limits.velocity))
+    assert not braking.saturated                       # torque against the motion stays

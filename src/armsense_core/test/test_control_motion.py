@@ -201,6 +201,7 @@ def test_stop_halts_and_aborts_the_goal_in_the_same_cycle():
     assert 'link3' in status.text
     loop.run(0.3)
     assert np.abs(loop.arm.state.dq).max() < 0.05 * speed
+    loop.run(0.4)
     assert loop.controller.phase is Phase.HOLDING
 
 

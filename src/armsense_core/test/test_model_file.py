@@ -6,7 +6,12 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.arm_config import FrictionConfig
 from armsense_core.model.model_file import (
-    Covariance, DriveParameters, ModelFile, Provenance, ResidualStatistics)
+    Covariance,
+    DriveParameters,
+    ModelFile,
+    Provenance,
+    ResidualStatistics,
+)
 
 
 @pytest.fixture

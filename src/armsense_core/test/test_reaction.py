@@ -118,7 +118,9 @@ def test_stop_commands_zero_velocity_where_it_touched_then_holds():
     np.testing.assert_array_equal(directive.reference.q, HOME)
     assert not directive.reference.dq.any()
     assert 'link3' in m.explanation
-    assert m.step(at(), PUSH, None, DT).phase is Phase.HOLDING
+    for _ in range(400):                             # at rest for quiet_time
+        held = m.step(at(), PUSH, None, DT)
+    assert held.phase is Phase.HOLDING
     assert run(m, 5.0).phase is Phase.HOLDING
 
 
@@ -267,3 +269,30 @@ def test_references_stay_within_the_limits_for_any_residual(strategy, forces, ed
             assert (reference.q <= LIMITS.upper + 1e-12).all()
             assert (reference.q >= LIMITS.lower - 1e-12).all()
             q = reference.q
+
+
+def test_stop_goes_back_to_the_contact_but_not_against_a_joint_that_yields():
+    m = machine('stop')
+    m.step(at(dq=[0, -1.0, 0, 0]), PUSH, HIT, DT)
+    deeper = m.step(at(HOME - [0, 0.02, 0, 0], [0, -0.2, 0, 0]), PUSH, None, DT)
+    np.testing.assert_allclose(deeper.reference.q, HOME)            # squeezed: back out
+    yielded = HOME + [0, 0.03, 0, 0]
+    directive = m.step(at(yielded, [0, 0.2, 0, 0]), PUSH, None, DT)
+    np.testing.assert_allclose(directive.reference.q, yielded)      # given way: stays
+
+
+def test_a_hand_moves_the_place_to_hold():
+    m = machine('stop')
+    m.led_to(HOME + 0.3)                              # tracking: nothing to move
+    m.step(at(), PUSH, HIT, DT)
+    run(m, 1.0)
+    m.led_to(HOME + 0.1)
+    np.testing.assert_allclose(m.step(at(), ZERO, None, DT).reference.q, HOME + 0.1)
+
+
+def test_a_contact_that_begins_below_quiet_is_yielded_to_all_the_same():
+    m = machine('retract')
+    run(m, 1.0)                                       # quiet for long before
+    soft = 0.5 * np.array(m.options.quiet[0]) * np.array([0.0, 1.0, 0.0, 0.0])
+    assert m.step(at(), soft, HIT, DT).phase is Phase.REACTING
+    assert m.step(at(), PUSH, None, DT).phase is Phase.REACTING

@@ -51,6 +51,14 @@ def storage_files(path: Path) -> list[Path]:
         p.suffix in STORAGE or (p.suffix in PACKED and Path(p.stem).suffix in STORAGE))]
 
 
+def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
+    """All messages of a bag, file by file; what is cut off or damaged is noted."""
+    if not path.exists():
+        raise ArmsenseError(f'cannot read {path}: no such file or folder')
+    for file in storage_files(path):
+        yield from _messages(file, notes)
+
+
 def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...]) -> Signals:
     """Signals of `joints` from the topic of the robot file."""
     if not path.exists():

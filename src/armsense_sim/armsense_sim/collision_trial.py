@@ -46,7 +46,7 @@ BIOROB = Setup('biorob', (0.0, math.pi / 2, 0.0, 0.0), (0.0, -math.pi / 6, 0.0, 
                (0.3, 0.3, 0.2), (0.72, 0.0, 0.25 - 0.1 - 0.015), 1)
 # Paper 001, section 6, fig. 6: joint 2 at 100 degrees per second and 200 degrees per second^2 onto
 # a cube of 0.3 m; the commanded pose lies inside the cube.
-TUDOR = Setup('tudor', (0.0, 2.2, -0.3), (0.0, -0.5, -0.3), 0.0, (0.3, 0.3, 0.3),
+TUDOR = Setup('tudor', (0.0, 1.35, -0.3), (0.0, -0.5, -0.3), 0.0, (0.3, 0.3, 0.3),
               (0.75, 0.0, 0.357 - 0.15), 1, stiffness=20e3)
 
 

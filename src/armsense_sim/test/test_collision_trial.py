@@ -60,13 +60,13 @@ def test_tudor_is_led_by_hand_and_resumes(tudor):
     loop.run(0.1)
     with pytest.raises(ArmsenseError, match='hand'):
         controller.resume()
-    loop.plant.apply_force(trial.model.link_names[-1], [0.39, 0, 0], [0, 0, 6.0], 0.4)
-    loop.run(0.5)
+    loop.plant.apply_force(trial.model.link_names[-1], [0.39, 0, 0], [0, 0, 6.0], 0.2)
+    loop.run(1.0)
     led = loop.plant.state.joint_position.copy()
     assert led[1] - before[1] > 0.05                # gives way to 6 N
     controller.switch('oscillation_damping')
-    loop.run(0.6)
-    assert np.abs(loop.plant.state.joint_position - led)[1] < 0.5   # no way back by itself
+    loop.run(1.2)
+    assert np.abs(loop.plant.state.joint_position - led).max() < 0.15   # no way back by itself
     assert controller.phase is Phase.HOLDING
     controller.resume()
     for _ in range(9000):

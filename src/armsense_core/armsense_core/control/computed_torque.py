@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import tanh
 
 import numpy as np
 
@@ -34,23 +35,37 @@ class ComputedTorque(Law):
     def __init__(self, model: ArmModel, gains: ComputedTorqueGains) -> None:
         super().__init__(model, gains)
         self._kp, self._kd = self.gain('kp').tolist(), self.gain('kd').tolist()
-        self._friction = gains.friction
-        self._rotor = self.drivetrain.rotor if self.drivetrain.rotor.any() else None
+        self._rows = self.drivetrain.friction_rows(gains.friction)
+        self._rotor = np.diag(self.drivetrain.rotor) @ self.drivetrain.path   # (n, n)
+        self.set_model(model)
+
+    def set_model(self, model: ArmModel) -> None:
+        """Go on with other inertias; rotors that the links carry along count with them."""
+        super().set_model(model)
+        self._dynamics = model
+        if not self.drivetrain.elastic and self.drivetrain.rotor.any():
+            self._dynamics = model.replace(armature=model.armature + self.drivetrain.rotor)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Torque for the boards."""
         drivetrain = self.drivetrain
-        q, dq = state.q, state.dq
+        q, dq, wanted = state.q, state.dq, reference.dq
         if drivetrain.elastic:
             q, dq = drivetrain.joint(state.theta), drivetrain.joint(state.dtheta)
+        speeds = wanted.tolist()
         # Plain numbers: for a handful of joints a loop is faster than arrays.
         ddq = np.array([a + kd * (v - w) + kp * (p - x) for a, v, w, p, x, kd, kp in zip(
-            reference.ddq.tolist(), reference.dq.tolist(), dq.tolist(), reference.q.tolist(),
-            q.tolist(), self._kd, self._kp, strict=True)])
-        torque = self.model.inverse_dynamics(q, dq, ddq)
-        if self._rotor is not None:
-            torque = drivetrain.motor_torque(torque) + self._rotor * drivetrain.motor(ddq)
-        if self._friction:
-            torque = drivetrain.with_friction(torque, drivetrain.motor(reference.dq),
-                                              self._friction)
+            reference.ddq.tolist(), speeds, dq.tolist(), reference.q.tolist(), q.tolist(),
+            self._kd, self._kp, strict=True)])
+        torque = self._dynamics.inverse_dynamics(q, dq, ddq)
+        if drivetrain.elastic:
+            torque = drivetrain.motor_torque(torque) + self._rotor.dot(ddq)
+            wanted = drivetrain.motor(wanted)
+            speeds = wanted.tolist()
+        if self._rows is None:
+            torque = drivetrain.with_friction(torque, wanted, self.gains.friction)
+        else:
+            torque = np.array([tau + coulomb * tanh(v * sharp) + viscous * v
+                               for tau, v, (viscous, coulomb, sharp) in zip(
+                                   torque.tolist(), speeds, self._rows, strict=True)])
         return torque_command(state, torque, self.zero)

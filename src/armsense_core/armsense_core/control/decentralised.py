@@ -67,12 +67,13 @@ class PidPosition(Law):
         self._kp, self._ki, self._kd = self.gain('kp'), self.gain('ki'), self.gain('kd')
         boards = model.config.boards if model.config is not None else None
         self.integrates_on_board = boards is not None and boards.protocol == 'laas_inhouse'
-        self._limit = gains.integral_limit * model.effort_limits   # [Nm]
-        self._integral = np.zeros(model.n)                         # [Nm] host integral
+        limit = gains.integral_limit * model.effort_limits   # [Nm]
+        self._rows = list(zip(self._ki.tolist(), limit.tolist(), strict=True))
+        self._integral = [0.0] * model.n                     # [Nm] host integral
 
     def reset(self, state: ArmState) -> None:
         """Forget the integral."""
-        self._integral = np.zeros(self.model.n)
+        self._integral = [0.0] * self.model.n
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Reference, gains and, if need be, the integral."""
@@ -80,6 +81,9 @@ class PidPosition(Law):
         velocity = self.drivetrain.motor(reference.dq)
         if self.integrates_on_board:
             return Command(position, velocity, self.zero, self._kp, self._kd, self._ki)
-        wound = self._integral + self._ki * (position - state.theta) * dt
-        self._integral = np.minimum(np.maximum(wound, -self._limit), self._limit)
-        return Command(position, velocity, self._integral, self._kp, self._kd, self.zero)
+        self._integral = [
+            min(max(wound + ki * (p - x) * dt, -limit), limit)
+            for wound, p, x, (ki, limit) in zip(self._integral, position.tolist(),
+                                                state.theta.tolist(), self._rows, strict=True)]
+        return Command(position, velocity, np.array(self._integral), self._kp, self._kd,
+                       self.zero)

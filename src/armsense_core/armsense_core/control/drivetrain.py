@@ -31,6 +31,9 @@ class Drivetrain:
         self.springs: ElasticJoint | None = None
         self._rows = ([] if config is None else
                       [dataclasses.astuple(joint.friction) for joint in joints])
+        # (viscous, coulomb, 1 / smoothing), where nothing more is known of the friction
+        self._plain = [(row[0], row[1], 1.0 / row[4]) for row in self._rows
+                       if row[2] == 0.0 and row[5] == 0.0]
         reflected = np.array([joint.reflected_inertia for joint in joints] or [0.0] * model.n)
         self.rotor = reflected - np.asarray(model.armature)   # [kg m^2] not in the model's M, (n,)
         self._path: Array | None = None
@@ -58,10 +61,24 @@ class Drivetrain:
         """Motor torque that puts a torque on the joints at rest [Nm], (n,)."""
         return joint_torque if self._path is None else self._torque.dot(joint_torque)
 
+    def friction_rows(self, fraction: float) -> list[tuple[float, float, float]] | None:
+        """Viscous and Coulomb friction times `fraction` and 1 / smoothing of each motor.
+
+        None: there is more to the friction, and `with_friction` must do it.
+        """
+        if len(self._plain) != len(self.rotor):
+            return None
+        return [(fraction * viscous, fraction * coulomb, sharp)
+                for viscous, coulomb, sharp in self._plain]
+
     def with_friction(self, torque: Array, dtheta: Array, fraction: float) -> Array:
         """Torque plus a fraction of the motors' friction at a velocity [Nm], (n,)."""
         if not self._rows:
             return torque
+        if len(self._plain) == len(self._rows):
+            return np.array([tau + fraction * (coulomb * tanh(v * sharp) + viscous * v)
+                             for tau, v, (viscous, coulomb, sharp)
+                             in zip(torque.tolist(), dtheta.tolist(), self._plain)])  # noqa: B905
         # As `FrictionModel.torque`; for a handful of joints a loop is faster than arrays.
         return np.array([
             tau + fraction * (tanh(v / smooth) * (coulomb + (stribeck * exp(-(v / slow) ** 2)

@@ -59,35 +59,51 @@ class ElasticState(Law):
         super().__init__(model, gains)
         self.springs = self.drivetrain.require_springs(self.name, model.name)
         self._k_th, self._d_th = self.gain('motor_position'), self.gain('motor_velocity')
-        self._k_q, self._d_q = self.gain('joint_position'), self.gain('joint_velocity')
-        self._i_q = self.gain('joint_integral')
-        self._limit = gains.integral_limit * model.effort_limits   # [Nm]
-        self._integral = np.zeros(model.n)                         # [Nm]
+        limit = gains.integral_limit * model.effort_limits   # [Nm]
+        self._rows = list(zip(self.gain('joint_integral').tolist(), limit.tolist(), strict=True))
+        self._integral = [0.0] * model.n                     # [Nm]
+        n, P, zero = model.n, self.drivetrain.path, np.zeros((model.n, model.n))
+        to_spring = np.linalg.inv(P.T)                       # joint torque -> tau_el
+        k_q, d_q = np.diag(self.gain('joint_position')), np.diag(self.gain('joint_velocity'))
+        # theta_d, dtheta_d and torque are linear in [q_d, dq_d, q, dq, g(q_d), g(q)]: one product
+        # instead of a dozen small ones, (3 n, 6 n).
+        self._map = np.block([
+            [P, zero, zero, zero, to_spring / self.springs.stiffness[:, None], zero],
+            [zero, P, zero, zero, zero, zero],
+            [k_q, d_q, -k_q, -d_q, zero, to_spring]])
+        self._n = n
 
     def reset(self, state: ArmState) -> None:
         """Forget the integral."""
-        self._integral = np.zeros(self.model.n)
+        self._integral = [0.0] * self._n
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Motor reference, motor gains and the torque of everything else."""
         theta, dtheta, torque = self.motor_reference(state, reference)
         if self.gains.friction:
             torque = self.drivetrain.with_friction(torque, dtheta, self.gains.friction)
-        error = reference.q - state.q
-        rate = np.where(np.abs(error) < self.gains.integral_zone, self._i_q * error, 0.0)
-        wound = self._integral + rate * dt
-        self._integral = np.minimum(np.maximum(wound, -self._limit), self._limit)
-        torque = torque + self._k_q * error + self._d_q * (reference.dq - state.dq)
-        return Command(theta, dtheta, torque + self._integral, self._k_th, self._d_th, self.zero)
+        return Command(theta, dtheta, torque + self._integrate(state, reference, dt), self._k_th,
+                       self._d_th, self.zero)
 
     def motor_reference(self, state: ArmState,
                         reference: Reference) -> tuple[Array, Array, Array]:
-        """Motor angle [rad], motor velocity [rad/s] and feed-forward torque [Nm], (n,) each."""
-        drivetrain, model = self.drivetrain, self.model
-        held = drivetrain.motor_torque(model.gravity_torque(reference.q))   # tau_el at the goal
-        theta = drivetrain.motor(reference.q) + held / self.springs.stiffness
-        gravity = drivetrain.motor_torque(model.gravity_torque(state.q))
-        return theta, drivetrain.motor(reference.dq), gravity
+        """Motor angle [rad], motor velocity [rad/s] and host torque [Nm], (n,) each."""
+        n, gravity = self._n, self.model.gravity_torque
+        out = self._map.dot(np.concatenate((reference.q, reference.dq, state.q, state.dq,
+                                            gravity(reference.q), gravity(state.q))))
+        return out[:n], out[n:2 * n], out[2 * n:]
+
+    def _integrate(self, state: ArmState, reference: Reference, dt: float) -> Array:
+        """Integral torque [Nm], (n,)."""
+        zone, integral = self.gains.integral_zone, []
+        for wound, goal, q, (gain, limit) in zip(self._integral, reference.q.tolist(),
+                                                 state.q.tolist(), self._rows, strict=True):
+            error = goal - q
+            if -zone < error < zone:
+                wound = min(max(wound + gain * error * dt, -limit), limit)
+            integral.append(wound)
+        self._integral = integral
+        return np.array(integral)
 
 
 class ElasticInverseDynamics(ElasticState):
@@ -102,19 +118,37 @@ class ElasticInverseDynamics(ElasticState):
 
     def __init__(self, model: ArmModel, gains: ElasticGains) -> None:
         super().__init__(model, gains)
-        self._P = self.drivetrain.path
-        self._P_inverse = np.linalg.inv(self._P)
+        n, eye, P = model.n, np.eye(model.n), self.drivetrain.path
+        k_q, d_q = np.diag(self.gain('joint_position')), np.diag(self.gain('joint_velocity'))
+        self._taylor = np.kron(TAYLOR, eye)                                     # (9 n, 5 n)
+        to_spring = np.linalg.inv(P.T)
+        damped = to_spring @ np.diag(self.springs.link_damping)
+        # theta_d, dtheta_d, ddtheta_d from tau_el a moment before, now and after; then the torque.
+        springs = np.kron(CENTRAL, np.diag(1.0 / self.springs.stiffness))       # (3 n, 3 n)
+        torques = springs @ np.kron(np.eye(3), to_spring)
+        rates = springs @ np.kron(np.eye(3), damped) @ self._taylor.reshape(
+            3, 3, n, 5 * n)[:, 1].reshape(3 * n, 5 * n)
+        motion = np.hstack([np.kron(np.eye(3), P), np.zeros((3 * n, 2 * n))]) + rates
+        motor = np.hstack([motion, np.zeros((3 * n, 2 * n)), torques])          # (3 n, 10 n)
+        rotor = self.drivetrain.rotor[:, None] * motor[2 * n:]
+        rotor[:, n:2 * n] += damped + d_q
+        rotor[:, :n] += k_q
+        rotor[:, 5 * n:6 * n] -= k_q
+        rotor[:, 6 * n:7 * n] -= d_q
+        rotor[:, 8 * n:9 * n] += to_spring
+        self._map = np.vstack([motor[:2 * n], rotor])
 
     def motor_reference(self, state: ArmState,
                         reference: Reference) -> tuple[Array, Array, Array]:
-        """Motor angle [rad], motor velocity [rad/s] and feed-forward torque [Nm], (n,) each."""
+        """Motor angle [rad], motor velocity [rad/s] and host torque [Nm], (n,) each."""
         q, dq, ddq, jerk, snap, _ = reference
-        motion = np.array((q, dq, ddq, self.zero if jerk is None else jerk,
-                           self.zero if snap is None else snap))            # (5, n)
-        around = TAYLOR.dot(motion)          # q, dq, ddq a moment before, now, a moment after
-        inverse_dynamics = self.model.inverse_dynamics
-        torque = np.array([inverse_dynamics(*around[k:k + 3]) for k in (0, 3, 6)])
-        torque += self.springs.link_damping * around[1::3]
-        spring = torque.dot(self._P_inverse)                                # rows: tau_el, (3, n)
-        motor = motion[:3].dot(self._P.T) + CENTRAL.dot(spring) / self.springs.stiffness
-        return motor[0], motor[1], spring[1] + self.drivetrain.rotor * motor[2]
+        n, zero, torque = self._n, self.zero, self.model.inverse_dynamics
+        motion = np.concatenate((q, dq, ddq, zero if jerk is None else jerk,
+                                 zero if snap is None else snap))             # (5 n,)
+        a = self._taylor.dot(motion)   # q, dq, ddq a moment before, now, a moment after
+        out = self._map.dot(np.concatenate((
+            motion, state.q, state.dq,
+            torque(a[:n], a[n:2 * n], a[2 * n:3 * n]),
+            torque(q, dq, ddq),
+            torque(a[6 * n:7 * n], a[7 * n:8 * n], a[8 * n:]))))
+        return out[:n], out[n:2 * n], out[2 * n:]

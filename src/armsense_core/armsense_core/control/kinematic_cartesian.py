@@ -29,7 +29,9 @@ class KinematicCartesian(Law):
     """dq = J+ (dp_d + K (p_d - p)) + (1 - J+ J) k0 (q_mid - q), followed by the velocity loop.
 
     The task is the position of the tool's origin. J+ is damped near singularities, where the
-    tool then lags instead of the joints running away.
+    tool then lags instead of the joints running away. Where the reference is a motion of the
+    joints, the tool follows theirs, and the freedom that is left follows the joints themselves:
+    dq_d + k0 (q_d - q) instead of the pull to the middle.
     """
 
     name = 'kinematic_cartesian'
@@ -48,16 +50,26 @@ class KinematicCartesian(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""
-        task = reference.task or self._task(reference)
-        velocity = self.velocity(state.q, task)
-        return self._loop.command(state, self.drivetrain.motor(velocity), self.zero, dt)
+        if reference.task is not None:
+            velocity = self.velocity(state.q, reference.task)
+        else:
+            pull = reference.dq + self.gains.null_space * (reference.q - state.q)
+            velocity = self.velocity(state.q, self._task(reference), pull)
+        return self._loop.command(state, self.drivetrain.motor(velocity).tolist(), self.zero, dt)
 
-    def velocity(self, q: Array, task: TaskReference) -> Array:
-        """Joint velocity that shall be driven [rad/s], (n,)."""
+    def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
+        """Joint velocity that shall be driven [rad/s], (n,).
+
+        Args:
+            q: Joint angles [rad], (n,).
+            task: Motion of the tool.
+            pull: Joint velocity for the null space [rad/s], (n,). None: to the mid-range.
+        """
         gains: KinematicCartesianGains = self.gains
         pose, J = self.model.frame_pose(q), self.model.jacobian(q)[:3]   # (3, n)
         dp = task.velocity + gains.position * (task.position - pose[:3, 3])
-        pull = gains.null_space * (self._middle - q)
+        if pull is None:
+            pull = gains.null_space * (self._middle - q)
         return pull + damped_solve(J, dp - J.dot(pull), gains.threshold, gains.damping)
 
     def _task(self, reference: Reference) -> TaskReference:

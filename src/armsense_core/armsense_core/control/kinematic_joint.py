@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from armsense_core.control.law import Gain, Law
-from armsense_core.control.types import ArmState, Array, Command, Reference
+from armsense_core.control.types import ArmState, Command, Reference
 from armsense_core.control.velocity_loop import VelocityLoop
 from armsense_core.model import ArmModel
 from armsense_core.schema import quantity
@@ -29,7 +31,8 @@ class KinematicJoint(Law):
 
     def __init__(self, model: ArmModel, gains: Any) -> None:
         super().__init__(model, gains)
-        self._K = self.gain('position')
+        self._K = self.gain('position').tolist()
+        self._coupled = self.drivetrain.elastic
         self._loop = VelocityLoop(self.gain('proportional'), self.gain('integral'),
                                   model.effort_limits, model.velocity_limits, self.zero)
 
@@ -39,9 +42,12 @@ class KinematicJoint(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""
-        velocity = self.velocity(state, reference, dt)
-        return self._loop.command(state, self.drivetrain.motor(velocity), self.zero, dt)
+        velocity = self.velocity(state, reference)
+        if self._coupled:
+            velocity = self.drivetrain.motor(np.array(velocity)).tolist()
+        return self._loop.command(state, velocity, self.zero, dt)
 
-    def velocity(self, state: ArmState, reference: Reference, dt: float) -> Array:
-        """Joint velocity that shall be driven [rad/s], (n,)."""
-        return reference.dq + self._K * (reference.q - state.q)
+    def velocity(self, state: ArmState, reference: Reference) -> list[float]:
+        """Joint velocity that shall be driven [rad/s], n numbers."""
+        return [v + k * (p - x) for v, k, p, x in zip(
+            reference.dq.tolist(), self._K, reference.q.tolist(), state.q.tolist(), strict=True)]

@@ -44,6 +44,10 @@ class Law(ABC):
     def reset(self, state: ArmState) -> None:  # noqa: B027 (most laws remember nothing)
         """Forget the past; called when the law takes over."""
 
+    def halt(self, state: ArmState) -> None:
+        """Called when a reaction begins: drop what still drives the arm into the contact."""
+        self.reset(state)
+
     @abstractmethod
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Command for this cycle.

@@ -12,6 +12,8 @@ from armsense_core.control.types import ArmState, Array, Command, constant
 from armsense_core.model import ArmModel
 from armsense_core.trajectory.limits import Limits
 
+NEAR = 0.8   # of the velocity limit, from which on torque that makes a motor faster fades
+
 
 class Limited(NamedTuple):
     """A command that may be sent."""
@@ -26,6 +28,8 @@ class Limiter:
 
     Torque that a joint cannot give is taken from its feedback: the gains are scaled so that
     feed-forward and feedback together reach the limit, at the state that the command answers.
+    A motor close to its velocity limit gets no torque that makes it faster, one beyond it is
+    braked: behind a soft spring a strong law would race the rotor.
     """
 
     def __init__(self, model: ArmModel, limits: Limits) -> None:
@@ -38,7 +42,7 @@ class Limiter:
         self._low, self._high = (constant(edge) for edge in _motor_range(model, limits))
         speed = limits.velocity * np.abs(Drivetrain(model).path).sum(axis=1)
         self._edges = (self._low.tolist(), self._high.tolist(), speed.tolist(),
-                       limits.torque.tolist())
+                       limits.torque.tolist(), limits.velocity.tolist())
         self._rest = constant(np.minimum(np.maximum(0.0, self._low), self._high))
 
     def apply(self, command: Command, state: ArmState) -> Limited:
@@ -46,17 +50,23 @@ class Limiter:
         kept = True
         rows: list[tuple[float, float, float, float, float, float]] = []
         # Plain numbers: for a handful of joints a loop is several times faster than arrays.
-        for p, v, tau, kp, kd, ki, theta, dtheta, low, high, speed, limit in zip(
+        for p, v, tau, kp, kd, ki, theta, dtheta, low, high, speed, limit, fastest in zip(
                 *(values.tolist() for values in command), state.theta.tolist(),
                 state.dtheta.tolist(), *self._edges, strict=True):
             if not isfinite(p + v + tau + kp + kd + ki):
                 return Limited(self.damping(state), f'the law gave {_worst(command)}', True)
             total = tau + kp * (p - theta) + kd * (v - dtheta)
-            if low <= p <= high and -speed <= v <= speed and -limit <= tau <= limit and (
-                    -limit <= total <= limit):
+            fast = dtheta * total > 0.0 and abs(dtheta) > NEAR * fastest
+            if not fast and low <= p <= high and -speed <= v <= speed and (
+                    -limit <= tau <= limit) and -limit <= total <= limit:
                 rows.append((p, v, tau, kp, kd, ki))
                 continue
             kept = False
+            if fast:
+                most = limit * max(-1.0, (1.0 - abs(dtheta) / fastest) / (1.0 - NEAR))
+                total = min(abs(total), most) * (1.0 if dtheta > 0.0 else -1.0)
+                rows.append((min(max(p, low), high), 0.0, total, 0.0, 0.0, 0.0))
+                continue
             p, v = min(max(p, low), high), min(max(v, -speed), speed)
             tau = min(max(tau, -limit), limit)
             share = _share(tau, kp * (p - theta) + kd * (v - dtheta), limit)

@@ -18,6 +18,7 @@ from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import Goal, GoalRefused, GoalStatus
 from armsense_core.control.law import Law
 from armsense_core.control.limiter import Limiter
+from armsense_core.control.pd_gravity import Float
 from armsense_core.control.planner import Planner
 from armsense_core.control.switcher import Switcher
 from armsense_core.control.types import ArmState, Array, board_torque, Command, Reference
@@ -145,6 +146,8 @@ class MotionController:
         """Verify after a collision, then drive the rest of the trajectory."""
         if self._suspended is None:
             raise ArmsenseError('there is no interrupted trajectory to resume')
+        if self.law_name == Float.name:
+            raise ArmsenseError('a hand leads the arm: switch to another law before resuming')
         self.reaction.request_resume()
 
     def switch(self, law: str) -> None:
@@ -221,6 +224,9 @@ class MotionController:
     def _drive(self, state: ArmState, residual: Array | None, collision: Collision | None,
                dt: float) -> Command:
         before = self.phase
+        if self.law_name == Float.name:   # the hand that leads the arm is no collision
+            collision = None
+            self.reaction.led_to(state.q)
         directive = self.reaction.step(state, residual, collision, dt)
         if directive.phase is not before:
             self._follow_phase(before, directive)
@@ -240,6 +246,8 @@ class MotionController:
         goal = self._goal
         if goal is None or not goal.active:
             assert self.reference is not None
+            if self.law_name == Float.name:   # a hand leads: what comes next begins where it stops
+                return Reference.at_rest(self._inside(state.q))
             if self.reference.dq.any():
                 return Reference.at_rest(self.reference.q)
             return self.reference
@@ -255,6 +263,8 @@ class MotionController:
         """Goal and trajectory follow the reaction into its new phase."""
         if directive.phase is Phase.REACTING:
             self._switcher.cancel()
+            assert self.state is not None
+            self._law.halt(self.state)
             if self._goal is not None and self._goal.active:
                 self._suspended = self._goal.interrupt(self.time)
                 if self.reaction.strategy != 'resume':
@@ -325,6 +335,8 @@ class MotionController:
 
     def _begin_switch(self, name: str, law: Law) -> None:
         self.law_name = name
+        if name == Float.name and self._goal is not None and self._goal.unfinished:
+            self._goal.finish(ErrorCode.SUCCESSFUL, 'a hand leads the arm', cancelled=True)
         if law is not self._law and self.phase is not Phase.SAFE:
             self._change(law, self._law.model)
 
@@ -394,6 +406,9 @@ class MotionController:
         if self.phase in (Phase.SAFE, Phase.REACTING, Phase.VERIFYING):
             raise GoalRefused(ErrorCode.INVALID_GOAL,
                               f'the controller is {self.phase.value}: {self.explanation}')
+        if self.law_name == Float.name:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, 'a hand leads the arm: float follows no '
+                              'trajectory; switch to another law first')
         return self.reference
 
     def _accept(self, trajectory: Trajectory, tolerances: Tolerances | None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from armsense_core.control.kinematic_joint import KinematicJoint
 from armsense_core.control.law import Gain
-from armsense_core.control.types import ArmState, Array, Command, Reference
+from armsense_core.control.types import ArmState, Array, Command, constant, Reference
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.schema import quantity
@@ -24,15 +24,23 @@ class OscillationDampingGains:
     integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
     strain: Gain = quantity(unit='rad/s', low=0, high=1e5, text='joint velocity per strain')
     mean_time: float = quantity(1.0, unit='s', above=0, text='over which the mean strain is taken')
+    brake_time: float = quantity(0.02, unit='s', low=0,
+                                 text='after a collision in which strain is not fed back')
+    brake_gain: float = quantity(1.0, low=1, high=4,
+                                 text='times the proportional gain during that time')
 
 
 class OscillationDamping(KinematicJoint):
-    """dq = dq_d + K (q_d - q) - k_e (strain - mean strain), gravity fed forward.
+    """dq = dq_d + K (q_d - q) - k_e (strain - static - mean), load and friction fed forward.
 
     A link that lags behind its joint has positive strain. Slowing the joint by an amount
     proportional to it makes the joint's acceleration proportional to the rate of bending, which is
-    a damping force for the link. The mean, which gravity and payload cause, is removed so that the
-    joint does not give way to them.
+    a damping force for the link. What gravity and the planned acceleration bend according to the
+    model is taken off, and the moving average of the rest, which payload and model error cause:
+    the joint gives way to neither. The average alone would lag behind gravity while the arm moves.
+
+    For a moment after a collision the joints only brake: strain is not fed back, and the motors
+    are given the load that the gauges measure, so that the swinging links do not drag them on.
     """
 
     name = 'oscillation_damping'
@@ -40,33 +48,57 @@ class OscillationDamping(KinematicJoint):
 
     def __init__(self, model: ArmModel, gains: OscillationDampingGains) -> None:
         super().__init__(model, gains)
-        if not self.drivetrain.strained.any():
+        if not self.drivetrain.strained.any() or model.config is None:
             raise ArmsenseError(f'{self.name} needs strain gauges; {model.name} has none')
-        self._k = np.where(self.drivetrain.strained, self.gain('strain'), 0.0)
-        self._mean: Array | None = None
+        strains = [joint.strain for joint in model.config.joints.values()]
+        self._rows = [(k, 0.0 if s is None else s.bending_stiffness / s.surface_distance)
+                      for k, s in zip(self.gain('strain').tolist(), strains, strict=True)]
+        self._mean: list[float] | None = None
+        self._brake = constant(gains.brake_gain * self.gain('proportional'))
+        self._braking = 0.0   # [s] left in which the arm only brakes
 
     def reset(self, state: ArmState) -> None:
         """Take the present strain as the mean."""
         super().reset(state)
         self._mean = None
 
+    def halt(self, state: ArmState) -> None:
+        """First stand, then yield: the mean stays, so the joint gives way to a contact."""
+        super().reset(state)
+        self._braking = self.gains.brake_time
+
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Velocity for the boards and gravity torque."""
-        velocity = self.velocity(state, reference, dt)
-        gravity = self.model.gravity_torque(state.q)
-        return self._loop.command(state, velocity, gravity, dt)
+        """Velocity for the boards and the torque of the load."""
+        expected = self.model.inverse_dynamics(state.q, reference.dq, reference.ddq)
+        velocity = self.velocity(state, reference)
+        yielding = self.yielding(state, expected, dt)
+        if self._braking > 0.0:
+            self._braking -= dt
+            command = self._loop.command(state, velocity, self.load(state, expected), dt)
+            return command._replace(kd=self._brake)
+        torque = self.drivetrain.with_friction(expected, reference.dq, 1.0)
+        velocity = [v - w for v, w in zip(velocity, yielding, strict=True)]
+        return self._loop.command(state, velocity, torque, dt)
 
-    def velocity(self, state: ArmState, reference: Reference, dt: float) -> Array:
-        """Joint velocity that shall be driven [rad/s], (n,)."""
-        return super().velocity(state, reference, dt) - self._k * self.mean_free(state, dt)
+    def load(self, state: ArmState, expected: Array) -> Array:
+        """Torque of the links on the motors [Nm], (n,): by the gauges, else `expected`."""
+        assert state.strain is not None
+        return np.array([gain * strain if gain else tau for (_, gain), strain, tau in zip(
+            self._rows, state.strain.tolist(), expected.tolist(), strict=True)])
 
-    def mean_free(self, state: ArmState, dt: float) -> Array:
-        """Strain without its moving average, (n,); zero without a gauge."""
+    def yielding(self, state: ArmState, expected: Array, dt: float) -> list[float]:
+        """k_e times the strain beyond the expected one and the average [rad/s], n numbers.
+
+        Args:
+            state: With strain readings.
+            expected: Load by the model [Nm], (n,).
+            dt: [s]
+        """
         if state.strain is None:
             raise ArmsenseError(f'{self.name} needs strain readings; the state has none')
-        strain = np.where(self.drivetrain.strained, state.strain, 0.0)
-        if self._mean is None:
-            self._mean = strain
-        self._mean = self._mean + (1.0 - math.exp(-dt / self.gains.mean_time)) * (
-            strain - self._mean)
-        return np.asarray(strain - self._mean)
+        share = 1.0 - math.exp(-dt / self.gains.mean_time)
+        bent = [strain - tau / gain if gain else 0.0 for (_, gain), strain, tau in zip(
+            self._rows, state.strain.tolist(), expected.tolist(), strict=True)]
+        mean = bent if self._mean is None else self._mean
+        self._mean = mean = [m + share * (b - m) for m, b in zip(mean, bent, strict=True)]
+        return [k * (b - m) for (k, _), b, m in zip(self._rows, bent, mean, strict=True)]

@@ -18,19 +18,28 @@ class VelocityLoop:
                  velocity_limit: Array, zero: Array) -> None:
         """Gains as in `PiVelocity`; limits [Nm], [rad/s], (n,)."""
         self._kd, self._kp, self._zero = proportional, integral, zero
-        self._reach = torque_limit / np.maximum(integral, 1e-9)   # [rad] (n,)
-        self._velocity_limit = velocity_limit
-        self._position: Array | None = None
+        reach = torque_limit / np.maximum(integral, 1e-9)   # [rad] (n,)
+        self._bounds = list(zip(velocity_limit.tolist(), reach.tolist(), strict=True))
+        self._position: list[float] | None = None
 
     def reset(self, state: ArmState) -> None:
         """Start without integral."""
-        self._position = state.theta
+        self._position = state.theta.tolist()
 
-    def command(self, state: ArmState, velocity: Array, torque: Array, dt: float) -> Command:
+    def command(self, state: ArmState, velocity: list[float], torque: Array,
+                dt: float) -> Command:
         """Command that makes the motors turn at `velocity` [rad/s], on top of `torque` [Nm]."""
-        limit = self._velocity_limit
-        velocity = np.minimum(np.maximum(velocity, -limit), limit)
-        start = state.theta if self._position is None else self._position
-        way = start + velocity * dt - state.theta
-        self._position = state.theta + np.minimum(np.maximum(way, -self._reach), self._reach)
-        return Command(self._position, velocity, torque, self._kp, self._kd, self._zero)
+        theta = state.theta.tolist()
+        start = theta if self._position is None else self._position
+        positions, velocities = [], []
+        # Plain numbers: for a handful of joints a loop is several times faster than arrays.
+        for motor, begun, v, (limit, reach) in zip(theta, start, velocity, self._bounds,
+                                                   strict=True):
+            v = -limit if v < -limit else limit if v > limit else v
+            way = begun + v * dt - motor
+            way = -reach if way < -reach else reach if way > reach else way
+            positions.append(motor + way)
+            velocities.append(v)
+        self._position = positions
+        return Command(np.array(positions), np.array(velocities), torque, self._kp, self._kd,
+                       self._zero)

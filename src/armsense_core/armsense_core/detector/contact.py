@@ -27,9 +27,6 @@ from armsense_core.model import ArmModel
 
 Array = NDArray[np.float64]
 
-_GRID = 33  # places along a capsule
-_PLACES = np.linspace(0.0, 1.0, _GRID)
-_REFINEMENTS = 5
 _LIKELY = 12.0  # log evidence below the maximum that still counts
 
 
@@ -51,6 +48,8 @@ class ContactOptions:
     force_error: float = 0.25  # largest standard deviation, as a share of the force ...
     force_floor: float = 1.0  # [N] ... or absolute, to call the force observable
     point_error: float = 0.03  # [m] largest standard deviation to call the point observable
+    grid: int = 33  # places along a capsule
+    refinements: int = 5  # times the grid may narrow; 0 saves time where the point is vague anyway
 
 
 DEFAULT_CONTACT = ContactOptions()
@@ -120,7 +119,7 @@ def estimate_contact(
         known = ', '.join(sorted({c.link for c in capsules}))
         raise ArmsenseError(f'no capsule moves with joint {joint}; capsules: {known}')
     lines = _lines(model, q, capsules, options)
-    posterior = _posterior(lines, residual, W)
+    posterior = _posterior(lines, residual, W, options)
     best = here[np.argmax(posterior.log_evidence[here].max(axis=1))]
     confidence = _confidence(posterior, lines, joints, joint)
     return _summary(_Posterior(*(part[here] for part in posterior)), capsules[best].link, joint,
@@ -145,7 +144,9 @@ def _summary(
                            point_std <= options.point_error, link, joint, confidence)
 
 
-def _posterior(lines: _Lines, residual: Array, W: Array) -> _Posterior:
+def _posterior(
+    lines: _Lines, residual: Array, W: Array, options: ContactOptions,
+) -> _Posterior:
     """Along each capsule on a grid that narrows to where the evidence is."""
     # Information of the force, quadratic in s, and of the residual, linear in s.
     WA0, WA1 = W @ lines.A0, W @ lines.A1
@@ -153,24 +154,24 @@ def _posterior(lines: _Lines, residual: Array, W: Array) -> _Posterior:
     quadratic = A0T @ WA0 + lines.precision, A0T @ WA1 + A1T @ WA0, A1T @ WA1
     linear = residual @ WA0, residual @ WA1
     low, width = np.zeros(len(lines.radius)), np.ones(len(lines.radius))
-    for _ in range(_REFINEMENTS):
-        s = low[:, None] + width[:, None] * _PLACES
-        log_evidence, force, covariance = _evidence(quadratic, linear, s)
+    grid, places = options.grid, np.linspace(0.0, 1.0, options.grid)
+    s = low[:, None] + width[:, None] * places
+    log_evidence, force, covariance = _evidence(quadratic, linear, s)
+    for _ in range(options.refinements):
         likely = log_evidence > log_evidence.max(axis=1, keepdims=True) - _LIKELY
-        narrow = likely.sum(axis=1) <= _GRID // 4
+        narrow = likely.sum(axis=1) <= grid // 4
         if not narrow.any():
             break
         first = np.maximum(likely.argmax(axis=1) - 1, 0)
-        last = np.minimum(_GRID - likely[:, ::-1].argmax(axis=1), _GRID - 1)
-        step = width / (_GRID - 1)
+        last = np.minimum(grid - likely[:, ::-1].argmax(axis=1), grid - 1)
+        step = width / (grid - 1)
         low = np.where(narrow, low + first * step, low)
         width = np.where(narrow, (last - first) * step, width)
-    else:
-        s = low[:, None] + width[:, None] * _PLACES
+        s = low[:, None] + width[:, None] * places
         log_evidence, force, covariance = _evidence(quadratic, linear, s)
     # Any place of a link's length is as likely as any other beforehand.
     length = np.linalg.norm(lines.x1, axis=1)
-    log_evidence = log_evidence + np.log(width / (_GRID - 1) * length)[:, None]
+    log_evidence = log_evidence + np.log(width / (grid - 1) * length)[:, None]
     return _Posterior(log_evidence, force, covariance, _surface(lines, s, force))
 
 

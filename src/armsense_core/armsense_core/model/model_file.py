@@ -19,10 +19,10 @@ import numpy as np
 import yaml
 
 from armsense_core import schema
+from armsense_core.detector.thresholds import Thresholds
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
 from armsense_core.model.arm_config import ArmConfig, FrictionConfig
 from armsense_core.model.arm_model import ArmModel, Array, PARAMETER_NAMES
-from armsense_core.detector.thresholds import Thresholds
 from armsense_core.schema import quantity
 
 FORMAT = 1

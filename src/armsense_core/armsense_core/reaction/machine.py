@@ -90,9 +90,10 @@ class ReactionMachine:
             spread('reaction.retract_distance', options.retract_distance, n))
         self._none = np.zeros(n)
         self._contact = self._hold = self._none   # [rad] (n,)
-        self._push = self._none                   # direction of the contact torque, unit vector
+        self._impulse = self._none                # [Nm s] of the contact so far, (n,)
         self._way_back: Chain | None = None
         self._time = self._quiet_for = 0.0        # [s] in this phase, without residual
+        self._still_for = 0.0                     # [s] without motion
         self._attempts = 0
         self._resume_wanted = False
 
@@ -131,6 +132,11 @@ class ReactionMachine:
             raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
         self._resume_wanted = True
 
+    def led_to(self, q: Array) -> None:
+        """A hand has led the arm to q [rad], (n,): hold there from now on."""
+        if self.phase is Phase.HOLDING:
+            self._hold = self._inside(q)
+
     def arrived(self) -> None:
         """The rest of the trajectory has been driven."""
         if self.phase is Phase.RESUMING:
@@ -157,14 +163,18 @@ class ReactionMachine:
         self._time += dt
         if residual is not None and not math.isfinite(residual.dot(residual)):
             residual = None
-        felt = residual is not None and (np.abs(residual) > self._quiet).any()
-        self._quiet_for = 0.0 if felt or residual is None else self._quiet_for + dt
+        loud = residual is None or (np.abs(residual) > self._quiet).any()
+        self._quiet_for = 0.0 if loud else self._quiet_for + dt
+        still = np.abs(state.dq).max() < self.options.rest_speed
+        self._still_for = self._still_for + dt if still else 0.0
         if collision is not None and self.strategy != 'ignore':
-            self._begin(state, residual, collision)
+            self._begin(state, collision)
         if self.phase is Phase.TRACKING:
             return TRACK
         if self.phase is Phase.REACTING:
-            return self._react(state, self._none if residual is None else residual, dt)
+            felt = self._none if residual is None else residual
+            self._impulse = self._impulse + felt * dt
+            return self._react(state, felt, dt)
         if self.phase is Phase.HOLDING:
             return self._hold_still(state)
         if self.phase is Phase.VERIFYING:
@@ -173,14 +183,13 @@ class ReactionMachine:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _begin(self, state: ArmState, residual: Array | None, collision: Collision) -> None:
+    def _begin(self, state: ArmState, collision: Collision) -> None:
         if self.phase is Phase.REACTING and self._active != 'retrace':
             return                                  # already yielding to this contact
         again = self.phase is Phase.REACTING        # hit on the way back: stop there
         self._contact = np.array(state.q)
-        force = self._none if residual is None else residual
-        size = float(np.linalg.norm(force))
-        self._push = force / size if size > 0.0 else self._none
+        self._impulse = self._none
+        self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
         self._hold = self._inside(self._contact)
         self._way_back = None
         self._admittance.reset()
@@ -201,7 +210,13 @@ class ReactionMachine:
             if self._time >= self._way_back.duration:
                 return self._rest_at(now.q, 'back on the path')
             return Directive(self.phase, now)
-        if np.abs(state.dq).max() < self.options.rest_speed or self._time > self.options.timeout:
+        return self._stop(state)
+
+    def _stop(self, state: ArmState) -> Directive:
+        """Back to the point of contact; a joint that has yielded further stays there."""
+        yielded = (state.q - self._contact) * self._impulse > 0.0
+        self._hold = self._inside(np.where(yielded, state.q, self._contact))
+        if self._time > self.options.timeout or self._still_for >= self.options.quiet_time:
             return self._rest_at(self._hold, 'stopped')
         return Directive(self.phase, Reference.at_rest(self._hold))
 
@@ -238,9 +253,11 @@ class ReactionMachine:
         options = self.options
         if residual is None or (np.abs(residual) > self._quiet).any():
             return self._rest_at(self._hold, 'contact again while verifying')
-        gap = float(self._push @ (self._hold - self._contact))
-        if gap < options.clearance and self._push.any():
-            velocity = self._push * options.clearance_speed
+        size = float(np.linalg.norm(self._impulse))
+        push = self._impulse / size if size > 0.0 else self._none
+        gap = float(push @ (self._hold - self._contact))
+        if gap < options.clearance and size > 0.0:
+            velocity = push * options.clearance_speed
             moved = self._inside(self._hold + velocity * dt)
             if not np.array_equal(moved, self._hold):
                 self._hold, self._quiet_for = moved, 0.0

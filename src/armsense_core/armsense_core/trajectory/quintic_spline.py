@@ -104,8 +104,9 @@ def _monotone_velocities(t: Array, q: Array) -> Array:
 
 
 def _gentle_accelerations(t: Array, q: Array, dq: Array) -> Array:
-    """Where the cubics on both sides of a waypoint bend the same way, the smaller of their
-    accelerations there; zero elsewhere and at the ends.
+    """The smaller acceleration of the cubics on both sides of a waypoint where they agree.
+
+    Zero where they bend opposite ways, and at the ends.
     """
     ddq = np.zeros_like(q)
     if len(t) == 2:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from armsense_core.errors import BadValue
@@ -74,6 +75,7 @@ class WeightedRegression:
         if not (period > 0.0 and self._time_constant > 0.0):
             raise BadValue('period, time_constant', (period, time_constant), '> 0 s')
         self._n, self._window, self._period, self._degree = n, window, period, degree
+        self.window, self.period = window, period
         # Newest first in `ages`, oldest first in the buffer: the weights are stored reversed.
         ages = period * np.arange(window, dtype=np.float64)
         self._nominal = regression_weights(ages, self._time_constant, degree)[:, ::-1].copy()
@@ -101,6 +103,15 @@ class WeightedRegression:
             if self._degree == 2:
                 self.acceleration = derivatives[1]
         return self.velocity
+
+    def batch(self, positions: Array) -> Array:
+        """Velocities of samples at the nominal period (N, n), from the first full window on.
+
+        Returns:
+            [rad/s], (N - window + 1, n); bit for bit what `step` gives.
+        """
+        windows = sliding_window_view(positions, self._window, axis=0).transpose(0, 2, 1)
+        return np.asarray((self._nominal @ windows)[:, 0])
 
     def characteristics(self) -> Characteristics:
         """See VelocityFilter."""

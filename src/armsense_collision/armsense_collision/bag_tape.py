@@ -1,0 +1,117 @@
+"""Readings of an arm, and what its observer said, from a bag."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armsense_core.errors import ArmsenseError, UnknownName
+from armsense_core.simulate import Tape
+from armsense_driver.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
+from armsense_identification.bag_reader import messages
+from armsense_msgs.msg import MotorStates, Residual
+
+Array = NDArray[np.float64]
+STATES, RESIDUALS = 'armsense_msgs/msg/MotorStates', 'armsense_msgs/msg/Residual'
+
+
+class RecordedResidual(NamedTuple):
+    """What the observer of the live run published, M messages."""
+
+    seq: NDArray[np.uint64]       # (M,)
+    raw: Array                    # [Nm] (M, n)
+    filtered: Array               # [Nm] (M, n)
+    valid: NDArray[np.bool_]      # (M,)
+
+
+class BagTape(NamedTuple):
+    """One bag."""
+
+    tape: Tape
+    seq: NDArray[np.uint64]             # (N,) of the states
+    residual: RecordedResidual | None   # None: the bag has none
+    notes: tuple[str, ...]
+
+
+def read_tape(path: Path, n: int, topic: str | None = None) -> BagTape:
+    """Read the motor states of an arm of n joints.
+
+    Args:
+        path: File or folder; sqlite3 or MCAP, split, compressed, cut off, with or without
+            metadata.
+        n: Number of joints.
+        topic: Of the states; None: the only one of that type.
+    """
+    notes: list[str] = []
+    found: dict[str, list[bytes]] = {}
+    kinds: dict[str, str] = {}
+    for message in messages(path, notes):
+        kinds[message.topic] = message.type
+        if message.type in (STATES, RESIDUALS):
+            found.setdefault(message.topic, []).append(message.data)
+    name = _choose(path, kinds, topic)
+    states, skipped = _table(MotorStates, found[name])
+    if skipped:
+        notes.append(f'{skipped} states of another length were left out')
+    if states['position'].shape[1] != n:
+        raise ArmsenseError(f'{path.name}: {name} has {states["position"].shape[1]} joints; '
+                            f'the arm has {n}')
+    order = np.argsort(states['stamp'], kind='stable')   # files of a split bag may overlap
+    states = {key: values[order] for key, values in states.items()}
+    tape = Tape(states['stamp'], states['position'], states['torque'], states['joint_position'],
+                states['strain'], states['enabled'])
+    # Node and observer share a namespace, so their topics do too.
+    residuals = name[:-len('motor_states')] + 'residual' if name.endswith('motor_states') else ''
+    return BagTape(tape, states['seq'], _residual(found.get(residuals)), tuple(notes))
+
+
+def _choose(path: Path, kinds: dict[str, str], topic: str | None) -> str:
+    candidates = [name for name, kind in kinds.items() if kind == STATES]
+    if topic is None and len(candidates) == 1:
+        return candidates[0]
+    if topic in candidates:
+        return str(topic)
+    if topic is None and candidates:
+        raise ArmsenseError(f'{path.name} has several arms; choose a topic: '
+                            f'{", ".join(candidates)}')
+    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
+    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, path.name)
+
+
+def _residual(data: list[bytes] | None) -> RecordedResidual | None:
+    if not data:
+        return None
+    table, _ = _table(Residual, data)
+    order = np.argsort(table['stamp'], kind='stable')
+    return RecordedResidual(*(table[key][order] for key in ('seq', 'raw', 'filtered', 'valid')))
+
+
+def _table(kind: Any, data: list[bytes]) -> tuple[dict[str, Any], int]:
+    """Columns of many messages of one layout at once, and how many had another."""
+    length = Counter(map(len, data)).most_common(1)[0][0]
+    same = [d for d in data if len(d) == length and d[:2] == ENCAPSULATION[:2]]
+    if not same:
+        raise BadRecord(f'{kind.__name__}: the bag is not little-endian CDR')
+    layout = place_bytes(kind, same[0])
+    same = [d for d in same if _counts(layout, d) == _counts(layout, same[0])]
+    table = np.frombuffer(b''.join(same), np.uint8).reshape(len(same), length)[:, 4:]
+    columns: dict[str, Any] = {}
+    for slot in layout.slots:
+        if slot.name == 'frame_id':
+            continue
+        item = np.dtype(f'<{slot.code}') if slot.code != '?' else np.dtype(bool)
+        items = max(slot.items, 1) if slot.items else 0
+        block = np.ascontiguousarray(table[:, slot.offset:slot.offset + item.itemsize * items])
+        values = block.view(item) if items else np.zeros((len(same), 0))
+        columns[slot.name] = values[:, 0] if slot.items < 0 else values
+    seconds, nanoseconds = columns.pop('stamp_ns').astype(np.int64).T
+    columns['stamp'] = seconds * 10**9 + nanoseconds
+    return columns, len(data) - len(same)
+
+
+def _counts(layout: Layout, data: bytes) -> tuple[bytes, ...]:
+    return tuple(data[4 + at:8 + at] for _, at, _ in layout.counts)

@@ -1,0 +1,187 @@
+"""Thresholds that mean something: so many false alarms per hour.
+
+For example:
+
+    calibrate BAG... --model model.yaml --rate 0.1
+    calibrate --simulate 5 --arm biorob --out model.yaml
+    calibrate --check --arm laas4 --quick --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+import scipy.stats
+
+from armsense_collision.bag_tape import read_tape
+from armsense_collision.calibrate import (
+    calibrate,
+    Calibration,
+    count_alarms,
+    free_residuals,
+    store,
+)
+from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile
+from armsense_core.observer import OBSERVERS
+
+Array = NDArray[np.float64]
+REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
+FIT_HOURS, CHECK_HOURS = 2.0, 10.0
+QUICK = 0.03, 0.06                 # [h] the same, in a few minutes: the low rates stay unseen
+UNUSED = 10**5                     # numbers of simulated recordings that no fit has seen
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog='armsense calibrate',
+                                  description=(__doc__ or '').splitlines()[0])
+    out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings')
+    out.add_argument('--simulate', type=float, metavar='MINUTES',
+                     help='calibrate a simulated arm instead')
+    out.add_argument('--check', action='store_true',
+                     help='compare rates asked for with rates on other simulated motions')
+    out.add_argument('--quick', action='store_true', help='a check of minutes instead of hours')
+    out.add_argument('--model', type=Path, help='model.yaml to calibrate; it is written back')
+    out.add_argument('--arm', help='arm, where no model is given (default: laas4)')
+    out.add_argument('--out', type=Path, help='model.yaml to write, if not that of --model')
+    out.add_argument('--rate', type=float, default=0.1, help='false alarms per hour')
+    out.add_argument('--confidence', type=float, default=0.9, help='that they are not exceeded')
+    out.add_argument('--observer', choices=OBSERVERS)
+    out.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
+    out.add_argument('--topic', help='of the motor states, where a bag has several arms')
+    out.add_argument('--fit-hours', type=float, help=f'of a check (default: {FIT_HOURS})')
+    out.add_argument('--hours', type=float, help=f'of a check (default: {CHECK_HOURS})')
+    out.add_argument('--seed', type=int, default=1)
+    out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
+    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one line."""
+    options = parser().parse_args(arguments)
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
+    try:
+        result = _check(options, console) if options.check else _calibrate(options, console)
+    except ArmsenseError as error:
+        print(f'calibrate: {error}', file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(result))
+    return 0
+
+
+def _arm(options: argparse.Namespace) -> tuple[ArmModel, DetectionConfig, float]:
+    stored = ModelFile.read(options.model) if options.model and options.model.exists() else None
+    arm = options.arm or (stored.arm if stored else 'laas4')
+    model = ArmModel.load(arm, options.model if stored else None)
+    assert model.config is not None
+    return model, DetectionConfig.of(model, options.detection), 1.0 / model.config.rate
+
+
+def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    model, config, period = _arm(options)
+    if bool(options.bags) == (options.simulate is not None):
+        raise ArmsenseError('give either bags or --simulate MINUTES')
+    if options.bags:
+        residuals = [free_residuals(model, config, read_tape(bag, model.n, options.topic).tape,
+                                    options.observer) for bag in options.bags]
+        method = 'calibrated from bags'
+    else:
+        residuals = _simulated(options, config, options.simulate / 60.0, 0)
+        method = f'calibrated in simulation, seed {options.seed}'
+    found = calibrate(residuals, config, period, options.rate, options.confidence)
+    target = options.out or options.model
+    if target is not None:
+        store(target, model, found, method, options.bags)
+    _show(model, found, console, target)
+    return {'arm': model.name, 'minutes': found.statistics.minutes, 'rate_per_hour': options.rate,
+            'confidence': options.confidence, 'mean_nm': found.statistics.mean,
+            'sigma_nm': found.statistics.sigma, 'threshold_nm': found.thresholds.constant,
+            'warnings': found.thresholds.warnings, 'model': str(target) if target else None}
+
+
+def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float,
+               first: int) -> list[Array]:
+    """Free residuals of so many hours, one simulated arm of the series after the other."""
+    # The simulator is no dependency of calibrating a real arm.
+    from armsense_sim.campaign.setup import Setup
+    from armsense_sim.campaign.tasks import CHUNK, Task
+    from armsense_sim.campaign.workers import run_tasks
+    observer = options.observer or config.observer
+    identified = options.model and options.model.exists()
+    setup = Setup(arm=_arm(options)[0].name, detection=options.detection or '',
+                  model_file=str(options.model) if identified else '',
+                  observers=(observer,), seed=options.seed)
+    count = max(round(hours * 3600.0 / CHUNK), 1)
+    tasks = [Task('calibration', first + k) for k in range(count)]
+    parts = sorted(run_tasks(setup, {}, tasks, options.jobs), key=lambda part: str(part['task']))
+    return [part['residuals'][observer] for part in parts]
+
+
+def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Rates asked for against rates on motions that no fit has seen."""
+    model, config, period = _arm(options)
+    fit, check = QUICK if options.quick else (FIT_HOURS, CHECK_HOURS)
+    known = _simulated(options, config, options.fit_hours or fit, 0)
+    unseen = _simulated(options, config, options.hours or check, UNUSED)
+    hours = sum(map(len, unseen)) * period / 3600.0
+    observed, bounds, heights = [], [], []
+    for rate in REQUESTED:
+        # The best estimate, not an upper bound: it must be neither exceeded nor far too safe.
+        thresholds = calibrate(known, config, period, rate, confidence=0.5).thresholds
+        alarms = count_alarms(unseen, thresholds, config, period)
+        observed.append(alarms / hours)
+        bounds.append(_bounds(alarms, hours))
+        heights.append(thresholds.constant)
+    result = {'requested_per_hour': list(REQUESTED), 'observed_per_hour': observed,
+              'observed_bounds_per_hour': bounds, 'hours': hours,
+              'fit_hours': sum(map(len, known)) * period / 3600.0, 'threshold_nm': heights,
+              'arm': model.name}
+    table = Table(title=f'{model.name}: {hours:.2f} h of motion that no fit has seen, fitted on '
+                  f'{result["fit_hours"]:.2f} h', title_justify='left')
+    for column in ('asked for 1/h', 'seen 1/h', 'seen, 90 % interval'):
+        table.add_column(column, justify='right')
+    for rate, seen, (low, high) in zip(REQUESTED, observed, bounds, strict=True):
+        table.add_row(f'{rate:g}', f'{seen:.3g}', f'{low:.3g} to {high:.3g}')
+    console.print(table)
+    return result
+
+
+def _bounds(alarms: int, hours: float) -> tuple[float, float]:
+    """Interval of the rate of a Poisson process, 90 % [1/h]."""
+    low = float(scipy.stats.chi2.ppf(0.05, 2 * alarms)) / 2.0 if alarms else 0.0
+    return low / hours, float(scipy.stats.chi2.ppf(0.95, 2 * alarms + 2)) / 2.0 / hours
+
+
+def _show(model: ArmModel, found: Calibration, console: Console, target: Path | None) -> None:
+    limits = found.thresholds
+    table = Table(title=f'{model.name}: {found.statistics.minutes:.1f} min without collision, '
+                  f'{limits.rate_per_hour:g} false alarms per hour', title_justify='left')
+    for column in ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'):
+        table.add_column(column, justify='right')
+    for name, mean, sigma, height, peaks in zip(
+            model.joint_names, found.statistics.mean, found.statistics.sigma, limits.constant,
+            limits.clusters, strict=True):
+        table.add_row(name, f'{mean:+.3f}', f'{sigma:.3f}', f'{height:.3f}', str(peaks))
+    console.print(table)
+    for warning in limits.warnings:
+        console.print(warning)
+    if target is not None:
+        console.print(f'written to {target}', soft_wrap=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Collision messages, for the node and for replays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armsense_core.detector import ContactEstimate, Detection
+from armsense_core.model import ArmModel
+from armsense_msgs.msg import Collision
+
+Array = NDArray[np.float64]
+
+
+def collision_message(model: ArmModel, detection: Detection, link: str, *, number: int, seq: int,
+                      stamp: int) -> Collision:
+    """The event as it is decided.
+
+    Args:
+        model: The arm.
+        detection: What the detector said.
+        link: That the residual points to.
+        number: Counts the events.
+        seq: Of the state.
+        stamp: Of the state [ns].
+    """
+    j = detection.joint
+    message = Collision(
+        seq=int(seq), id=number, source='joints', joint=model.joint_names[j], link=link,
+        residual=float(detection.residual[j]), threshold=float(detection.threshold[j]),
+        confidence=confidence(detection.residual, detection.threshold))
+    message.header.frame_id = 'base_link'
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(int(stamp), 10**9)
+    return message
+
+
+def confidence(residual: Array, threshold: Array) -> float:
+    """Probability that this is no false alarm, rising with the height over the threshold.
+
+    Of free residuals with an exponential tail, a share of exp(-5 (x - 1)) of those over the
+    threshold reach x times its height (five standard deviations to a threshold).
+    """
+    over = float((np.abs(residual) / threshold).max()) - 1.0
+    return float(1.0 - 0.5 * np.exp(-5.0 * max(over, 0.0)))
+
+
+def add_contact(message: Collision, contact: ContactEstimate) -> Collision:
+    """The same event with force and point."""
+    message.force.x, message.force.y, message.force.z = contact.force.tolist()
+    message.force_covariance = contact.force_covariance.ravel().tolist()
+    message.force_observable = bool(contact.force_observable)
+    message.point.x, message.point.y, message.point.z = contact.point.tolist()
+    message.point_observable = bool(contact.point_observable)
+    return message

@@ -1,0 +1,94 @@
+"""Thresholds keep the rate that was asked for, and land in the model file."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.signal
+
+from armsense_collision import calibrate_command
+from armsense_collision.calibrate import calibrate, count_alarms, free_residuals, store
+from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile
+from armsense_core.simulate import Tape
+
+MODEL = ArmModel.load('laas4')
+CONFIG = DetectionConfig.of(MODEL)
+PERIOD = 0.01   # [s] coarser than an arm: the same statistics with fewer samples
+
+
+def noise(hours, seed):
+    """Low-passed noise of four joints, in recordings of six minutes."""
+    rng = np.random.default_rng(seed)
+    white = rng.standard_normal((round(hours * 10), 36_000, 4))
+    slow = scipy.signal.lfilter([0.2], [1.0, -0.8], white, axis=1)
+    return list(slow * np.array([0.3, 0.2, 0.1, 0.05]))
+
+
+def test_rates_asked_for_are_the_rates_seen():
+    known, unseen = noise(6.0, 1), noise(30.0, 2)
+    hours = sum(map(len, unseen)) * PERIOD / 3600.0
+    for rate in (10.0, 1.0):
+        limits = calibrate(known, CONFIG, PERIOD, rate, confidence=0.5).thresholds
+        seen = count_alarms(unseen, limits, CONFIG, PERIOD) / hours
+        assert 0.5 * rate < seen < 2.0 * rate
+
+
+def test_statistics_and_file(tmp_path):
+    found = calibrate(noise(1.0, 3), CONFIG, PERIOD, 1.0)
+    assert found.statistics.minutes == pytest.approx(60.0)
+    sigma = np.array([0.3, 0.2, 0.1, 0.05]) * 0.2 / np.sqrt(1.0 - 0.64)
+    np.testing.assert_allclose(found.statistics.sigma, sigma, rtol=0.03)
+    path = tmp_path / 'model.yaml'
+    store(path, MODEL, found, 'test')
+    first = ModelFile.read(path, 'laas4')
+    assert first.thresholds == found.thresholds
+    assert first.thresholds.minutes == pytest.approx(60.0)
+    # What the file held before stays.
+    store(path, MODEL, calibrate(noise(1.0, 3), CONFIG, PERIOD, 0.1), 'test')
+    second = ModelFile.read(path, 'laas4')
+    assert second.provenance == first.provenance
+    assert second.thresholds.constant[0] > first.thresholds.constant[0]
+
+
+def test_only_enabled_and_settled_samples_count():
+    count = 2000
+    q = np.tile(np.array(MODEL.config.home), (count, 1))
+    torque = np.tile(MODEL.gravity_torque(q[0]), (count, 1))
+    torque[:700] = 0.0            # something else holds the arm
+    enabled = np.arange(count) >= 500
+    tape = Tape(1_000_000 * np.arange(count), q, torque, np.zeros((count, 0)),
+                np.zeros((count, 0)), enabled)
+    residuals = free_residuals(MODEL, CONFIG, tape)
+    assert 1100 < len(residuals) < 1300
+    assert np.abs(residuals).max() < 0.01
+
+
+def test_a_simulated_arm_is_calibrated(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr('armsense_sim.campaign.tasks.CHUNK', 3.0)
+    path = tmp_path / 'model.yaml'
+    code = calibrate_command.main(['--simulate', '0.1', '--rate', '10', '--jobs', '1', '--out',
+                                   str(path), '--json'])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert code == 0
+    assert result['minutes'] == pytest.approx(0.1, rel=0.2)
+    assert result['warnings']     # six seconds are no basis
+    assert ModelFile.read(path, 'laas4').thresholds.constant == tuple(result['threshold_nm'])
+
+
+def test_the_check_has_the_keys_of_its_contract(capsys, monkeypatch):
+    monkeypatch.setattr(calibrate_command, '_simulated',
+                        lambda options, config, hours, first: noise(0.3, first))
+    assert calibrate_command.main(['--check', '--json']) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result['requested_per_hour'] == [10.0, 1.0, 0.1]
+    assert len(result['observed_per_hour']) == 3
+    for seen, (low, high) in zip(result['observed_per_hour'], result['observed_bounds_per_hour'],
+                                 strict=True):
+        assert low <= seen <= high
+
+
+def test_bags_or_simulation_but_not_both(capsys):
+    assert calibrate_command.main([]) == 1
+    assert 'either bags or --simulate' in capsys.readouterr().err

@@ -1,0 +1,225 @@
+"""`./armsense teach`: lead the arm by hand, keep what it did, let it repeat that.
+
+    teach record --arm laas4 --out lesson.yaml       # floats until Enter (or --seconds) ends it
+    teach play lesson.yaml
+
+A running `dynamic_controller` is needed; `--namespace` chooses among several arms. While the arm
+floats it carries itself; afterwards it holds where the hand left it, with the law it had before.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+import sys
+import threading
+import time
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+import numpy as np
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from armsense_core.control.config import ControllerConfig
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.teach import clean, CleanOptions, Lesson
+from armsense_core.trajectory import Limits, point_to_point, QuinticSpline
+from armsense_msgs.srv import SetString
+
+PATIENCE = 5.0   # [s] for a service or a first state
+CONTROLLER = 'dynamic_controller'
+
+
+class Teacher(Node):
+    """Client of the controller."""
+
+    def __init__(self, namespace: str = '') -> None:
+        """Join the graph.
+
+        Args:
+            namespace: Of the arm.
+        """
+        super().__init__('teach', namespace=namespace)
+        self._samples: list[tuple[float, list[str], list[float]]] = []
+        self._recording = False
+        self._latest: JointState | None = None
+        self.create_subscription(JointState, 'joint_states', self._hear, 50)
+        self._switch = self.create_client(SetString, f'{CONTROLLER}/switch')
+        self._hold = self.create_client(Trigger, f'{CONTROLLER}/hold')
+        self._action = ActionClient(self, FollowJointTrajectory, 'follow_joint_trajectory')
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self)
+        self._thread = threading.Thread(target=self._executor.spin, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown()
+        self._thread.join(PATIENCE)
+        self.destroy_node()
+
+    def record(self, joints: tuple[str, ...], law: str,
+               wait: Callable[[], None]) -> tuple[np.ndarray, np.ndarray]:
+        """Float while `wait` runs; times [s] (M,) and joint angles [rad] (M, n)."""
+        self._use('float')
+        try:
+            self._samples.clear()
+            self._recording = True
+            wait()
+        finally:
+            self._recording = False
+            self._use(law)
+            self._ask(self._hold, Trigger.Request(), 'hold')
+        return _table(self._samples, joints)
+
+    def drive(self, joints: tuple[str, ...], motion: QuinticSpline) -> None:
+        """Send a motion and wait for its end."""
+        if not self._action.wait_for_server(PATIENCE):
+            raise ArmsenseError('nobody serves follow_joint_trajectory; is the arm running?')
+        goal = FollowJointTrajectory.Goal(trajectory=message_of(joints, motion))
+        handle = self._result(self._action.send_goal_async(goal), PATIENCE, 'the goal')
+        answer = self._result(handle.get_result_async(), 10.0 * motion.duration + 30.0,
+                              'the end of the motion')
+        if answer.status != GoalStatus.STATUS_SUCCEEDED:
+            raise ArmsenseError(f'the arm did not arrive: {answer.result.error_string or "?"}')
+
+    def position(self, joints: tuple[str, ...]) -> np.ndarray:
+        """Where the arm is [rad], (n,)."""
+        deadline = time.monotonic() + PATIENCE
+        while self._latest is None:
+            if time.monotonic() > deadline:
+                raise ArmsenseError('no joint_states; is the arm running?')
+            time.sleep(0.02)
+        state = self._latest
+        return _table([(0.0, list(state.name), list(state.position))], joints)[1][0]
+
+    def _hear(self, message: JointState) -> None:
+        self._latest = message
+        if self._recording:
+            stamp = message.header.stamp
+            self._samples.append((stamp.sec + 1e-9 * stamp.nanosec, list(message.name),
+                                  list(message.position)))
+
+    def _use(self, law: str) -> None:
+        self._ask(self._switch, SetString.Request(data=law), f'switch to {law}')
+
+    def _ask(self, client: Any, request: Any, what: str) -> None:
+        if not client.wait_for_service(PATIENCE):
+            raise ArmsenseError(f'{what}: nobody serves {client.srv_name}; '
+                                f'is {CONTROLLER} running?')
+        answer = self._result(client.call_async(request), PATIENCE, what)
+        if not answer.success:
+            raise ArmsenseError(f'{what}: {answer.message}')
+
+    def _result(self, future: Any, patience: float, what: str) -> Any:
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        if not done.wait(patience):
+            raise ArmsenseError(f'no answer within {patience:.0f} s: {what}')
+        return future.result()
+
+
+def message_of(joints: tuple[str, ...], motion: QuinticSpline) -> JointTrajectory:
+    """Waypoints with velocities and accelerations, so that the controller makes this spline."""
+    points = []
+    for t, q, dq, ddq in zip(*motion.waypoints, strict=True):
+        point = JointTrajectoryPoint(positions=q.tolist(), velocities=dq.tolist(),
+                                     accelerations=ddq.tolist())
+        nanoseconds = round(float(t) * 1e9)
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
+        points.append(point)
+    return JointTrajectory(joint_names=list(joints), points=points)
+
+
+def _table(samples: list[tuple[float, list[str], list[float]]],
+           joints: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    times: list[float] = []
+    rows: list[list[float]] = []
+    for stamp, names, positions in samples:
+        missing = [joint for joint in joints if joint not in names]
+        if missing:
+            raise ArmsenseError(f'joint_states lacks {", ".join(missing)}; it has '
+                                f'{", ".join(names)}')
+        if not times or stamp > times[-1]:
+            times.append(stamp)
+            rows.append([positions[names.index(joint)] for joint in joints])
+    return np.array(times), np.array(rows).reshape(len(rows), len(joints))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a subcommand; returns the exit code."""
+    options = make_parser().parse_args(arguments)
+    rclpy.init()
+    teacher = Teacher(options.namespace)
+    try:
+        options.handler(teacher, options)
+    except ArmsenseError as error:
+        print(f'armsense: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('armsense: interrupted', file=sys.stderr)
+        return 130
+    finally:
+        teacher.close()
+        rclpy.try_shutdown()
+    return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Subcommands of `teach`."""
+    parser = argparse.ArgumentParser(prog='armsense teach', description=__doc__.splitlines()[0])
+    parser.add_argument('--namespace', default='', help='of the arm')
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    record = commands.add_parser('record', help='float and keep what the hand does')
+    record.add_argument('--arm', default='laas4')
+    record.add_argument('--out', default='lesson.yaml')
+    record.add_argument('--seconds', type=float, help='instead of waiting for Enter')
+    record.add_argument('--law', default='', help='afterwards; default: that of the arm')
+    record.add_argument('--cutoff', type=float, default=CleanOptions.cutoff, help='[Hz]')
+    record.add_argument('--tolerance', type=float, default=CleanOptions.tolerance, help='[rad]')
+    record.add_argument('--speed', type=float, default=CleanOptions.speed,
+                        help='fraction of the limits, 0 to 1')
+    record.set_defaults(handler=_record)
+    play = commands.add_parser('play', help='drive a lesson')
+    play.add_argument('lesson')
+    play.set_defaults(handler=_play)
+    return parser
+
+
+def _record(teacher: Teacher, options: argparse.Namespace) -> None:
+    model = ArmModel.load(options.arm)
+    law = options.law or ControllerConfig.of(model).law
+
+    def wait() -> None:
+        if options.seconds is not None:
+            time.sleep(options.seconds)
+        else:
+            input('The arm floats: lead it, then press Enter. ')
+    times, positions = teacher.record(model.joint_names, law, wait)
+    lesson = clean(times, positions, model, CleanOptions(
+        cutoff=options.cutoff, tolerance=options.tolerance, speed=options.speed))
+    lesson.write(options.out)
+    print(f'{options.out}: {len(lesson.times)} waypoints of {len(times)} samples, '
+          f'{lesson.times[-1]:.1f} s ({lesson.stretch:.2f} times as long as by hand), '
+          f'within {lesson.deviation:.4f} rad')
+
+
+def _play(teacher: Teacher, options: argparse.Namespace) -> None:
+    lesson = Lesson.read(options.lesson)
+    model = ArmModel.load(lesson.arm)
+    here, start = teacher.position(lesson.joints), lesson.positions[0]
+    teacher.drive(lesson.joints, point_to_point(here, start, Limits.of(model), model, 0.5))
+    teacher.drive(lesson.joints, lesson.trajectory)
+    print(f'{options.lesson}: driven in {lesson.times[-1]:.1f} s')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

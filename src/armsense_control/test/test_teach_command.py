@@ -1,0 +1,121 @@
+"""`./armsense teach` against a small arm of its own: services, states, action."""
+
+import os
+import threading
+
+from control_msgs.action import FollowJointTrajectory
+import numpy as np
+import pytest
+import rclpy
+from rclpy.action import ActionServer
+from rclpy.executors import MultiThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from armsense_control.teach_command import main, message_of
+from armsense_core.model import ArmModel
+from armsense_core.teach import Lesson
+from armsense_core.trajectory import check_motion, Limits, QuinticSpline
+from armsense_msgs.srv import SetString
+
+MODEL = ArmModel.load('laas4')
+HOME = np.array(MODEL.config.home)
+PATH = QuinticSpline([0.0, 0.6, 1.2], [HOME, HOME + [0.4, 0.1, -0.2, 0.2], HOME + 0.1])
+
+
+class FakeArm:
+    """A hand leads it along PATH whenever it floats; it goes where a trajectory sends it."""
+
+    def __init__(self, namespace):
+        self.context = rclpy.context.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node('arm', namespace=namespace, context=self.context)
+        self.laws, self.goals, self.held = [], [], 0
+        self.q, self.since, self.tick = HOME.copy(), None, 0
+        self._states = self.node.create_publisher(JointState, 'joint_states', 10)
+        self.node.create_service(SetString, 'dynamic_controller/switch', self._switch)
+        self.node.create_service(Trigger, 'dynamic_controller/hold', self._hold)
+        self.server = ActionServer(self.node, FollowJointTrajectory, 'follow_joint_trajectory',
+                                   self._drive)
+        self.node.create_timer(0.01, self._publish)
+        self.executor = MultiThreadedExecutor(2, context=self.context)
+        self.executor.add_node(self.node)
+        self.thread = threading.Thread(target=self.executor.spin, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.executor.shutdown()
+        self.thread.join(5.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+    def _publish(self):
+        self.tick += 1
+        if self.laws and self.laws[-1] == 'float':
+            self.since = self.since or self.tick
+            self.q = PATH.sample(0.01 * (self.tick - self.since) - 0.1).q
+        # Joints in another order than the arm's, and a stamp of its own: 10 ms a message.
+        message = JointState(name=list(MODEL.joint_names)[::-1], position=self.q[::-1].tolist())
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.tick * 10**7, 10**9)
+        self._states.publish(message)
+
+    def _switch(self, request, response):
+        self.laws.append(request.data)
+        response.success = request.data != 'unknown'
+        response.message = f'{request.data}?'
+        return response
+
+    def _hold(self, _, response):
+        self.held += 1
+        response.success = True
+        return response
+
+    def _drive(self, handle):
+        trajectory = handle.request.trajectory
+        self.goals.append(trajectory)
+        self.q = np.array(trajectory.points[-1].positions)
+        handle.succeed()
+        return FollowJointTrajectory.Result()
+
+
+@pytest.fixture
+def arm():
+    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 90 + 10))
+    fake = FakeArm(f'teach_{os.getpid()}')
+    yield fake
+    fake.close()
+
+
+def test_a_lesson_is_recorded_and_played(arm, tmp_path, capsys):
+    space, file = arm.node.get_namespace(), tmp_path / 'lesson.yaml'
+    assert main(['--namespace', space, 'record', '--arm', 'laas4', '--out', str(file),
+                 '--seconds', '2.5']) == 0
+    assert 'waypoints' in capsys.readouterr().out
+    assert arm.laws == ['float', 'computed_torque']
+    assert arm.held == 1
+    lesson = Lesson.read(file)
+    np.testing.assert_allclose(lesson.positions[0], HOME, atol=0.02)
+    np.testing.assert_allclose(lesson.positions[-1], HOME + 0.1, atol=0.02)
+    assert not check_motion(lesson.trajectory, Limits.of(MODEL), MODEL)
+    assert main(['--namespace', space, 'play', str(file)]) == 0
+    approach, played = arm.goals
+    np.testing.assert_allclose(approach.points[-1].positions, lesson.positions[0], atol=1e-6)
+    assert len(played.points) == len(lesson.times)
+    assert tuple(played.joint_names) == MODEL.joint_names
+
+
+def test_a_refusal_ends_with_its_reason(arm, tmp_path, capsys):
+    code = main(['--namespace', arm.node.get_namespace(), 'record', '--seconds', '0.1', '--law',
+                 'unknown', '--out', str(tmp_path / 'x.yaml')])
+    assert code == 1
+    assert 'switch to unknown' in capsys.readouterr().err
+    assert not (tmp_path / 'x.yaml').exists()
+
+
+def test_waypoints_carry_the_whole_spline():
+    message = message_of(MODEL.joint_names, PATH)
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
+    again = QuinticSpline(times, *([list(getattr(p, field)) for p in message.points] for field in
+                                   ('positions', 'velocities', 'accelerations')))
+    for t in np.linspace(0.0, 1.2, 30):
+        np.testing.assert_allclose(again.sample(t).q, PATH.sample(t).q, atol=1e-9)
