@@ -11,7 +11,9 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import math
+import os
 from pathlib import Path
+import tempfile
 import types
 import typing
 from typing import Any, TypeVar
@@ -64,6 +66,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadValue(f'the content of {path}', type(data).__name__, 'a mapping')
     return data
+
+
+def write_yaml(instance: Any, path: Path) -> None:
+    """Write a dataclass instance, whole or not at all."""
+    text = yaml.safe_dump(dump(instance), sort_keys=False, width=100, default_flow_style=None)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    try:
+        with os.fdopen(handle, 'w') as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def load(cls: type[T], data: Mapping[str, Any], where: str) -> T:

@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
-import os
 from pathlib import Path
-import tempfile
 
 import numpy as np
-import yaml
 
 from armsense_core import schema
 from armsense_core.errors import ArmsenseError, BadValue
@@ -139,18 +136,7 @@ class Excitation:
 
     def write(self, path: str | Path) -> None:
         """Write whole or not at all."""
-        path = Path(path)
-        text = yaml.safe_dump(schema.dump(self), sort_keys=False, width=100,
-                              default_flow_style=None)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        try:
-            with os.fdopen(handle, 'w') as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        schema.write_yaml(self, Path(path))
 
     # -- the motion --------------------------------------------------------------------------
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 import hashlib
 from importlib import metadata
-import os
 from pathlib import Path
-import tempfile
 
 import numpy as np
-import yaml
 
 from armsense_core import schema
 from armsense_core.detector.thresholds import Thresholds
@@ -144,18 +141,7 @@ class ModelFile:
 
     def write(self, path: str | Path) -> None:
         """Write whole or not at all."""
-        path = Path(path)
-        text = yaml.safe_dump(schema.dump(self), sort_keys=False, width=100,
-                              default_flow_style=None)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        try:
-            with os.fdopen(handle, 'w') as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        schema.write_yaml(self, Path(path))
 
     def apply(self, model: ArmModel) -> ArmModel:
         """The arm with these parameters."""
