@@ -189,7 +189,7 @@ def test_declared_arguments_reach_into_includes(prefix) -> None:
 EXECUTABLES = {
     'armsense_sim': ['simulator'], 'armsense_driver': ['motor_board', 'ros2_control_bridge'],
     'armsense_control': ['joint_space_controller', 'dynamic_controller'],
-    'armsense_collision': ['collision_observer'], 'armsense_monitor': ['web_monitor', 'recorder'],
+    'armsense_collision': ['collision_observer'], 'armsense_monitor': ['recorder'],
     'rviz2': ['rviz2']}
 
 
@@ -199,8 +199,8 @@ EXECUTABLES = {
      'motor_board joint_space_controller'),
     ({'hardware': 'gazebo', 'monitor': 'rviz', 'controller': 'none'},
      'ros2_control_bridge collision_observer rviz2'),
-    ({'hardware': 'can', 'monitor': 'web', 'record': 'true', 'observer': 'false'},
-     'motor_board dynamic_controller recorder web_monitor'),
+    ({'hardware': 'can', 'record': 'true', 'observer': 'false'},
+     'motor_board dynamic_controller recorder'),
 ])
 def test_arm_launch_file(prefix, arguments: dict[str, str], nodes: str) -> None:
     for package, names in EXECUTABLES.items():
