@@ -35,7 +35,7 @@ print('ready')
 print('a complaint', file=sys.stderr)
 if any(w in words for w in ('polite', 'slow', 'stubborn', 'run')):
     while True:
-        time.sleep(60)
+        time.sleep(0.05)   # a signal just before a long sleep would wait for its end
 for word in words:
     if word.startswith('exit='):
         print('no newline', end='')

@@ -29,7 +29,7 @@ class Wiring(NamedTuple):
     bus: str = 'spi'             # what the emulated boards speak
     sockets: str = ''            # folder of the emulated boards' sockets
     timeout: float = 0.005       # [s] longest wait for a reply
-    connect_timeout: float = 10.0   # [s] for the simulator to appear
+    connect_timeout: float = 60.0   # [s] for the simulator to appear
 
 
 def protocol_name(config: ArmConfig, bus: str) -> str:

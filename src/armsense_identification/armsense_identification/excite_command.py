@@ -8,10 +8,13 @@ Ctrl-C ends the search early and keeps the best motion found so far.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import json
 from pathlib import Path
+import signal
 import sys
+import threading
 
 import numpy as np
 from rich.console import Console
@@ -105,14 +108,27 @@ def design(options: argparse.Namespace) -> int:
                        f'{progress.objective:.4g}')
 
         start = None if options.start is None else np.array(options.start)
-        result = design_excitation(model, _design_options(options), _constraints(options, model),
-                                   start=start, progress=show)
+        with _control_c() as cancelled:
+            result = design_excitation(
+                model, _design_options(options), _constraints(options, model), start=start,
+                progress=show, cancelled=cancelled)
         bar.update(task, completed=1.0)
     result.excitation.write(options.out)
     if not options.no_figure:
         preview_figure(result.excitation, model, options.figure or options.out.with_suffix('.png'))
     _tell(result, options, console)
     return 0
+
+
+@contextlib.contextmanager
+def _control_c() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C as a question: an exception inside a solver's callback could get lost."""
+    pressed = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _design_options(options: argparse.Namespace) -> DesignOptions:
