@@ -26,7 +26,8 @@ def draw_strip(demo: Demo, run: Run, path: Path) -> None:
                 plant.place_obstacle('obstacle', demo.obstacle, radius=RADIUS)
             elif not present and 'obstacle' in plant.obstacles:
                 plant.remove_obstacle('obstacle')
-            plant.reset(run.position[np.searchsorted(run.time, time)])
+            sample = min(int(np.searchsorted(run.time, time)), len(run.time) - 1)
+            plant.reset(run.position[sample])
             frames.append(camera.frame(caption))
     save_strip(frames, path)
 
@@ -34,7 +35,7 @@ def draw_strip(demo: Demo, run: Run, path: Path) -> None:
 def _moments(run: Run) -> list[tuple[float, str]]:
     hit, push = run.touches[0], run.touches[-1]
     delay = f'felt after {hit.delay * 1e3:.0f} ms' if hit.delay is not None else 'not felt'
-    resumed = [t for t, phase in run.phases if phase == 'resuming']
+    resumed = [t for t, phase in run.phases if phase == 'resuming' and t + 1.5 < push.begin]
     moments = [(hit.begin - 0.35, 'on its way'), (hit.begin - 0.002, f'contact, {delay}'),
                (hit.begin + 0.35, 'retracted')]
     if resumed:
