@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -35,19 +36,26 @@ os.environ.setdefault('OMP_NUM_THREADS', '1')  # two cores, several test process
 
 
 def _children() -> set[int]:
-    pids = set()
+    pids: set[int] = set()
     for task in Path('/proc/self/task').iterdir():
-        pids |= {int(pid) for pid in (task / 'children').read_text().split()}
+        # A thread of the DDS may end between the listing and the reading.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            pids |= {int(pid) for pid in (task / 'children').read_text().split()}
     return pids
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f'/proc/{pid}/cmdline').read_bytes().replace(b'\0', b' ').decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ''   # it has ended since
 
 
 @pytest.fixture(scope='module', autouse=True)
 def no_process_left_behind():
     before = _children()
     yield
-    left = _children() - before
-    names = [Path(f'/proc/{pid}/cmdline').read_bytes().replace(b'\0', b' ').decode()
-             for pid in left if Path(f'/proc/{pid}/cmdline').exists()]
+    names = [_command_line(pid) for pid in _children() - before]
     # The spawn machinery of Python itself (resource tracker) stays; everything else is ours.
     names = [name for name in names if name and 'resource_tracker' not in name
              and 'forkserver' not in name]

@@ -115,7 +115,7 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float,
                first: int) -> list[Array]:
-    """Free residuals of so many hours, one simulated arm of the series after the other."""
+    """Free residuals of so many hours of one simulated arm, a motion of its own in each part."""
     # The simulator is no dependency of calibrating a real arm.
     from armsense_sim.campaign.setup import Setup
     from armsense_sim.campaign.tasks import CHUNK, Task
@@ -124,7 +124,7 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     identified = options.model and options.model.exists()
     setup = Setup(arm=_arm(options)[0].name, detection=options.detection or '',
                   model_file=str(options.model) if identified else '',
-                  observers=(observer,), seed=options.seed)
+                  observers=(observer,), seed=options.seed, arms=1)
     count = max(round(hours * 3600.0 / CHUNK), 1)
     tasks = [Task('calibration', first + k) for k in range(count)]
     parts = sorted(run_tasks(setup, {}, tasks, options.jobs), key=lambda part: str(part['task']))

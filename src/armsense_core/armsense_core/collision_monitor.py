@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +40,9 @@ Array = NDArray[np.float64]
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
 # beyond the contact shows a few per cent of a hard impact, through errors of the mass matrix.
 LOADED, LEAKAGE = 0.35, 0.03
-SIGMAS_PER_THRESHOLD = 5.0   # a calibrated threshold is about as many standard deviations
+# Uncertainty of a residual: a calibrated threshold is about five standard deviations; an impact
+# adds a share of its own height, for the model is no better than that.
+NOISE, IMPACT_ERROR = 0.2, 0.05
 QUICK_CONTACT = ContactOptions(grid=9, refinements=0)   # in a control cycle
 SHARE_OF_TORQUE = 0.15   # of the torque limit: threshold of an arm that nobody has calibrated
 
@@ -172,5 +175,6 @@ class CollisionMonitor:
         """
         if all(self.model.moving_joint(shape.link) != joint for shape in self._capsules):
             return None
-        return estimate_contact(self.model, q, residual, threshold / SIGMAS_PER_THRESHOLD,
-                                self._capsules, joint, options)
+        highest = float((np.abs(residual) / threshold).max())
+        noise = threshold * math.hypot(NOISE, IMPACT_ERROR * highest)
+        return estimate_contact(self.model, q, residual, noise, self._capsules, joint, options)

@@ -43,6 +43,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--observers', nargs='+', choices=OBSERVERS, default=list(OBSERVERS))
     out.add_argument('--rate', type=float, default=Setup.rate_per_hour,
                      help='false alarms per hour that the thresholds are made for')
+    out.add_argument('--arms', type=int, default=Setup.arms,
+                     help='arms of the series, each calibrated for itself')
     out.add_argument('--calibration-minutes', type=float, default=Setup.calibration_minutes)
     out.add_argument('--mismatch', type=float, default=Variation().mismatch,
                      help='relative error of masses and friction in the model')
@@ -79,7 +81,7 @@ def _run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     setup = Setup(
         arm=options.arm, model_file=options.model, detection=options.detection,
         observers=tuple(options.observers), seed=options.seed, rate_per_hour=options.rate,
-        calibration_minutes=options.calibration_minutes,
+        arms=options.arms, calibration_minutes=options.calibration_minutes,
         variation=Variation(mismatch=options.mismatch, payload=options.payload_error,
                             friction=options.friction_error, noise=options.noise))
     bars = Progress('{task.description}', BarColumn(), MofNCompleteColumn(),

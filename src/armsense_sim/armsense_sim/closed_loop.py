@@ -49,7 +49,8 @@ class ClosedLoop:
     def __init__(self, model: ArmModel, *, plant_model: ArmModel | None = None,
                  controller: MotionController | None = None,
                  monitor: CollisionMonitor | None = None, seed: int = 1, mismatch: float = 0.0,
-                 noise: bool = True, home: Array | None = None) -> None:
+                 noise: bool = True, noise_seed: int | None = None,
+                 home: Array | None = None) -> None:
         """Put an arm together and enable it.
 
         Args:
@@ -60,6 +61,7 @@ class ClosedLoop:
             seed: Of every random number.
             mismatch: Relative error of the plant's masses and friction.
             noise: Of the current sensors.
+            noise_seed: Of that noise alone; None: `seed`. One arm, another run.
             home: Where the arm stands [rad], (n,); None: its home.
         """
         config = (plant_model or model).config
@@ -69,7 +71,8 @@ class ClosedLoop:
         self.dt = 1.0 / config.rate
         self.plant = make_plant(config, seed=seed, mismatch=mismatch)
         self.plant.reset(config.home if home is None else home)
-        self.rack = ArmRack(config, seed=seed, alignment=ALIGNMENT, noise=noise)
+        self.rack = ArmRack(config, seed=seed if noise_seed is None else noise_seed,
+                            alignment=ALIGNMENT, noise=noise)
         self._gauges = StrainGauges(config, seed)
         protocol = by_name(config.boards.protocol if config.boards else 'uomodri')
         links = [SpiLink(protocol, LoopbackTransport(self.rack.rack.port(b)))

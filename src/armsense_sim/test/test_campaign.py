@@ -109,7 +109,8 @@ def test_pareto_front():
 def test_a_campaign_runs_resumes_and_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, 'CHUNK', 2.0)
     monkeypatch.setattr('armsense_sim.campaign.campaign.CHUNK', 2.0)
-    setup = Setup(arm='laas4', observers=('first_order', 'direct'), calibration_minutes=0.15)
+    setup = Setup(arm='laas4', observers=('first_order', 'direct'), calibration_minutes=0.15,
+                  arms=1)
     first = Campaign(setup, tmp_path).run(3, 2.0 / 3600.0)
     assert first.keys() >= KEYS
     assert set(first['observers']) == {'first_order', 'direct'}
@@ -138,7 +139,8 @@ def test_a_missing_cluster_package_is_explained(monkeypatch):
 
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Campaign, '_thresholds', lambda self: {
-        name: fixed_thresholds([0.75, 0.95, 0.25, 0.22]) for name in self.setup.observers})
+        (name, arm): fixed_thresholds([0.75, 0.95, 0.25, 0.22])
+        for name in self.setup.observers for arm in range(self.setup.arms)})
     code = campaign_command.main(['--collisions', '2', '--free-hours', '0', '--jobs', '1',
                                   '--observers', 'first_order', '--out', str(tmp_path), '--json'])
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -151,7 +153,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 def test_elastic_arms_feel_a_hard_impact(arm):
     model = ArmModel.load(arm)
     setup = Setup(arm=arm, observers=('first_order',))
-    limits = {'first_order': tasks.worker(setup).config.thresholds(model)}
+    limits = {('first_order', 0): tasks.worker(setup).config.thresholds(model)}
     found = run_task(setup, limits, Task('collision', 3))     # steel
     assert found['truth']['body'] == 'steel'
     assert found['observers']['first_order']['delay'] < 0.04

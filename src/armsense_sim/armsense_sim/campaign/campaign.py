@@ -65,27 +65,30 @@ class Campaign:
         front = pareto_front(observers)
         for name, summary in observers.items():
             summary['pareto'] = name in front
-            summary['threshold_nm'] = [round(x, 4) for x in self.limits[name].constant]
+            summary['threshold_nm'] = [[round(x, 4) for x in self.limits[name, arm].constant]
+                                       for arm in range(setup.arms)]
         best = here.config.observer if here.config.observer in observers else setup.observers[0]
         return {**observers[best], 'observer': best, 'observers': observers}
 
     def _thresholds(self) -> Limits:
-        """From the model file where it has some for the configured observer, else fitted."""
+        """Of every arm; a model file's stand for those of the configured observer."""
+        setup = self.setup
         cached = self.records.get('thresholds')
         if cached is None:
-            count = math.ceil(self.setup.calibration_minutes * 60.0 / CHUNK)
-            tasks = [Task('calibration', k) for k in range(count)]
+            count = math.ceil(setup.calibration_minutes * 60.0 / CHUNK)
+            tasks = [Task('calibration', k) for k in range(count * setup.arms)]
             parts = sorted(self._work('calibration', tasks), key=lambda r: str(r['task']))
-            fitted = {name: schema.dump(self._fit([p['residuals'][name] for p in parts]))
-                      for name in self.setup.observers}
-            cached = {'task': 'thresholds', 'observers': fitted}
+            cached = {'task': 'thresholds', 'observers': {name: [
+                schema.dump(self._fit([p['residuals'][name] for p in parts if p['arm'] == arm]))
+                for arm in range(setup.arms)] for name in setup.observers}}
             self._keep(cached)
-        limits = {name: schema.load(Thresholds, data, self.cache.name)
-                  for name, data in cached['observers'].items()}
-        if self.setup.model_file:
-            found = ModelFile.read(self.setup.model_file, self.setup.arm).thresholds
+        limits = {(name, arm): schema.load(Thresholds, data, self.cache.name)
+                  for name, rows in cached['observers'].items() for arm, data in enumerate(rows)}
+        if setup.model_file:
+            found = ModelFile.read(setup.model_file, setup.arm).thresholds
+            best = worker(setup).config.observer
             if found is not None:
-                limits[worker(self.setup).config.observer] = found
+                limits |= {(best, arm): found for arm in range(setup.arms)}
         return limits
 
     def _fit(self, residuals: list[Any]) -> Thresholds:

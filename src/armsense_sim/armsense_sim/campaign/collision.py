@@ -76,7 +76,7 @@ def record_collision(maker: CaseMaker, individual: Individual, seed: int) -> Col
 
 
 def _run(case: Case, individual: Individual) -> Recorder:
-    recorder = Recorder(individual.loop(case.start))
+    recorder = Recorder(individual.loop(case.start, case.seed))
     plant = recorder.loop.plant
     if case.body.stiffness is not None and case.body.mass is None:
         plant.place_obstacle(OBSTACLE, case.place, radius=case.radius,

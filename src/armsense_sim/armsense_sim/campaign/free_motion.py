@@ -42,7 +42,7 @@ def record_free(individual: Individual, seconds: float, seed: int) -> Tape:
     """
     rng = np.random.default_rng([seed, 2])
     poses = Poses(individual.model)
-    recorder = Recorder(individual.loop())
+    recorder = Recorder(individual.loop(run=seed))
     recorder.run(SETTLE)
     while recorder.time < seconds and recorder.loop.driver.fault is None:
         if rng.uniform() < REST:

@@ -49,10 +49,10 @@ class Individual:
             name: _changed(joint, factor, variation.noise)
             for name, joint in truth.joints.items()}))
 
-    def loop(self, home: Array | None = None) -> ClosedLoop:
-        """The arm in motion, standing at `home` [rad], without anybody watching."""
+    def loop(self, home: Array | None = None, run: int | None = None) -> ClosedLoop:
+        """The arm, standing at `home` [rad]; `run` is the seed of the sensors' noise."""
         loop = ClosedLoop(self.model, plant_model=self._plant_model, seed=self.seed,
-                          mismatch=self.mismatch, home=home)
+                          mismatch=self.mismatch, noise_seed=run, home=home)
         if self.payload > 0.0:
             loop.plant.set_payload(self.payload)
         return loop

@@ -17,7 +17,7 @@ from armsense_core.observer import OBSERVERS
 from armsense_sim.campaign.case import CaseMaker
 from armsense_sim.campaign.individual import Variation
 
-FORMAT = 1   # of the cached results; another one makes them void
+FORMAT = 2   # of the cached results; another one makes them void
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,10 @@ class Setup:
     variation: Variation = Variation()
     observers: tuple[str, ...] = OBSERVERS
     seed: int = 1
-    rate_per_hour: float = 0.02             # [1/h] false alarms that thresholds are made for
-    confidence: float = 0.9
-    calibration_minutes: float = 6.0        # [min] of free motion behind the thresholds
+    rate_per_hour: float = 0.1              # [1/h] false alarms that thresholds are made for
+    confidence: float = 0.5                 # best estimate: bounds of short recordings are wide
+    arms: int = 2                           # of the series, each with thresholds of its own
+    calibration_minutes: float = 6.0        # [min] of free motion of each arm behind them
 
     @property
     def key(self) -> str:

@@ -1,0 +1,88 @@
+"""Velocity by weighted regression against the backward difference, on BioRob's 90 degree moves.
+
+    python -m bench.bench_velocity [--json]
+
+The joints turn by 90 degrees one after another, free and with the exact model, and the residual is
+computed with either velocity (thesis 000, figs. 5.3 and 5.4: above 6 Nm and below 0.1 Nm).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
+from armsense_core.control.goal import GoalRefused
+from armsense_core.detector import fixed_thresholds
+from armsense_core.model import ArmModel
+from armsense_core.simulate import Tape, watch
+from armsense_core.state_estimator import VelocityOptions
+from armsense_core.trajectory import point_to_point
+from armsense_sim.campaign.individual import Individual, Variation
+from armsense_sim.campaign.recorder import Recorder
+from bench.report import emit
+
+ARM = 'biorob'
+GAIN = 22.0            # [1/s] of the residual
+WINDOW = 90            # samples of the regression
+START = 0.0, 0.75, -1.4, -0.6   # [rad] from where every joint can turn by 90 degrees
+SPEED = 0.2            # of the limits
+SETTLE = 1.0           # [s]
+BACKWARD_DIFFERENCE = VelocityOptions(window=2)   # a line through two points
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
+    parser.add_argument('--window', type=int, default=WINDOW)
+    parser.add_argument('--gain', type=float, default=GAIN)
+    parser.add_argument('--json', action='store_true')
+    options = parser.parse_args()
+    model = ArmModel.load(ARM)
+    tape = ninety_degrees(model)
+    peaks = {name: peak(model, tape, options.gain, velocity) for name, velocity in (
+        ('weighted regression', VelocityOptions(window=options.window)),
+        ('backward difference', BACKWARD_DIFFERENCE))}
+    rows = [(name, *values.tolist(), '< 0.1 Nm' if 'weighted' in name else '> 6 Nm')
+            for name, values in peaks.items()]
+    emit(f'{ARM}: largest free residual [Nm] of {tape.seconds:.1f} s, gain {options.gain:g} 1/s, '
+         f'{options.window} samples', ('velocity', *model.joint_names, 'thesis'), rows,
+         {name.replace(' ', '_') + '_nm': float(values.max()) for name, values in peaks.items()},
+         options.json)
+
+
+def ninety_degrees(model: ArmModel) -> Tape:
+    """Every joint by 90 degrees and back, the others at rest."""
+    recorder = Recorder(Individual(model, Variation(mismatch=0.0, payload=0.0, friction=0.0), 1)
+                        .loop(np.array(START)))
+    recorder.run(SETTLE)
+    for joint in range(model.n):
+        for sign in (1.0, -1.0):
+            try:
+                for way in (sign, -sign):
+                    _turn(recorder, model, joint, way * math.pi / 2.0)
+                break
+            except GoalRefused:   # the floor or a limit is on that side
+                continue
+    return recorder.tape()
+
+
+def _turn(recorder: Recorder, model: ArmModel, joint: int, angle: float) -> None:
+    goal = recorder.here.copy()
+    goal[joint] += angle
+    limits = recorder.loop.controller.limits
+    recorder.follow(point_to_point(recorder.here, goal, limits, model, SPEED), math.inf)
+    recorder.run(0.3)
+
+
+def peak(model: ArmModel, tape: Tape, gain: float, velocity: VelocityOptions) -> np.ndarray:
+    """Largest residual of each joint [Nm], (n,)."""
+    config = DetectionConfig(gain=gain, velocity=velocity)
+    monitor = CollisionMonitor(model, config, fixed_thresholds([1e9] * model.n))
+    trace = watch(monitor, tape)
+    return np.asarray(np.abs(trace.filtered[trace.time > SETTLE]).max(axis=0))
+
+
+if __name__ == '__main__':
+    main()
