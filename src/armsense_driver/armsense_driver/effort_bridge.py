@@ -91,7 +91,23 @@ class EffortBridge:
 
     def read(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
              effort: Sequence[float]) -> Reading:
-        """State from a joint-state message with any order of names.
+        """State from a joint-state message with any order of names, checked against the limits.
+
+        Raises:
+            ArmsenseError: A joint or its effort is missing.
+        """
+        reading = self.watch(names, position, velocity, effort)
+        if self.mode == Mode.DISCONNECTED:
+            self.mode = Mode.DISABLED
+        if not all(isfinite(v) for v in (*reading.position, *reading.velocity)):
+            self.fail(Fault(FaultKind.JUMP, 'a joint state is no number'))
+        elif self.mode == Mode.ENABLED:
+            self._check(reading)
+        return reading
+
+    def watch(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
+              effort: Sequence[float]) -> Reading:
+        """State from a joint-state message, without a say in what the robot does.
 
         Raises:
             ArmsenseError: A joint or its effort is missing.
@@ -100,21 +116,15 @@ class EffortBridge:
         if missing:
             raise ArmsenseError(f'joint_states lacks {", ".join(missing)}; it has '
                                 f'{", ".join(names)}')
+        velocity = velocity or [nan] * len(names)   # which nobody needs who has the positions
         if not len(position) == len(velocity) == len(effort) == len(names):
-            raise ArmsenseError('joint_states needs position, velocity and effort of every joint')
+            raise ArmsenseError('joint_states needs position and effort of every joint')
         order = [list(names).index(name) for name in self.names]
         torque = [effort[k] for k in order]
         self.seq += 1
-        reading = Reading([position[k] for k in order], [velocity[k] for k in order],
-                          [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],
-                          torque, [], [], nan)
-        if self.mode == Mode.DISCONNECTED:
-            self.mode = Mode.DISABLED
-        if not all(isfinite(v) for v in (*reading.position, *reading.velocity)):
-            self.fail(Fault(FaultKind.JUMP, 'a joint state is no number'))
-        elif self.mode == Mode.ENABLED:
-            self._check(reading)
-        return reading
+        return Reading([position[k] for k in order], [velocity[k] for k in order],
+                       [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],
+                       torque, [], [], nan)
 
     def efforts(self, reading: Reading) -> list[float]:
         """What to send to the robot now [Nm], (n,)."""

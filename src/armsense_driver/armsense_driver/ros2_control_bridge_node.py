@@ -2,6 +2,7 @@
 
 Reads `joint_states` with efforts, publishes `motor_states`; takes `motor_commands`, publishes
 efforts for a forwarding controller. Controllers and observers cannot tell it from `motor_board`.
+Passive, it only reads: the robot moves by its own driver, and the observer watches.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ PARAMETERS = (
     Parameter('joint_states', 'joint_states', 'topic with position, velocity and effort'),
     Parameter('efforts', 'effort_controller/commands',
               'topic of the effort forwarding controller'),
+    Parameter('passive', False, 'only watch: no effort is ever sent'),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('enable_on_start', False, 'enable once joint states arrive'),
     Parameter('silence', 0.05, '[s] without joint states before the safe state', low=0.005,
@@ -75,7 +77,9 @@ class Ros2ControlBridgeNode(LoopNode):
         self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
         self._joint_states = DirectSubscription(self, JointState, settings.joint_states,
                                                 stream_qos())
-        self._efforts = self.create_publisher(Float64MultiArray, settings.efforts, 1)
+        self._passive = settings.passive
+        if not self._passive:
+            self._efforts = self.create_publisher(Float64MultiArray, settings.efforts, 1)
 
     def make_loop(self) -> ReactiveLoop:
         return ReactiveLoop(self._joint_states, self._step, timeout=self._settings.silence,
@@ -90,9 +94,9 @@ class Ros2ControlBridgeNode(LoopNode):
             bridge.give(JointCommand(command.position, command.velocity, command.torque,
                                      command.kp, command.kd, command.ki),
                         command.seq, command.collision_seq)
+        take = bridge.watch if self._passive else bridge.read
         try:
-            reading = bridge.read(message.name, message.position, message.velocity,
-                                  message.effort)
+            reading = take(message.name, message.position, message.velocity, message.effort)
         except ArmsenseError as error:
             if str(error) != self._reported:
                 self._reported = str(error)
@@ -106,7 +110,8 @@ class Ros2ControlBridgeNode(LoopNode):
 
     def _silence(self) -> None:
         self._bridge.silence()
-        self._publish_mode(0)
+        if not self._passive:
+            self._publish_mode(0)
 
     def _publish(self, reading: Reading, stamp_ns: int) -> None:
         message = self._states.message
@@ -114,10 +119,11 @@ class Ros2ControlBridgeNode(LoopNode):
         message.position, message.velocity = reading.position, reading.velocity
         message.current, message.torque = reading.current, reading.torque
         message.power = reading.power
-        message.enabled = self._bridge.mode == Mode.ENABLED
+        message.enabled = self._passive or self._bridge.mode == Mode.ENABLED
         self._states.publish()
-        self._efforts.publish(Float64MultiArray(data=self._bridge.efforts(reading)))
-        self._publish_mode(stamp_ns)
+        if not self._passive:
+            self._efforts.publish(Float64MultiArray(data=self._bridge.efforts(reading)))
+            self._publish_mode(stamp_ns)
 
     def _publish_mode(self, stamp_ns: int) -> None:
         now = (self._bridge.mode, self._bridge.fault)
@@ -132,7 +138,10 @@ class Ros2ControlBridgeNode(LoopNode):
 
     def _service(self, name: str) -> Any:
         def serve(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            response.success, response.message = getattr(self._bridge, name)()
+            if self._passive:
+                response.message = 'this bridge only watches; the robot has a driver of its own'
+            else:
+                response.success, response.message = getattr(self._bridge, name)()
             return response
         return serve
 

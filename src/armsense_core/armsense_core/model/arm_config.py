@@ -30,6 +30,26 @@ class FrictionConfig:
     smoothing: float = quantity(0.01, unit='rad/s', above=0,
                                 text='velocity over which the sign changes')
     asymmetry: float = quantity(0.0, unit='Nm', text='offset of the friction characteristic')
+    # What identification may find beside these; see `drive.friction`.
+    sqrt: float = quantity(0.0, unit='Nm (s/rad)^0.5', text='grows with the root of the speed')
+    quadratic: float = quantity(0.0, unit='Nm s^2/rad^2', text='grows with the squared speed')
+    load: float = quantity(0.0, text='dry friction per torque on the link')
+    load_viscous: float = quantity(0.0, unit='s/rad', text='viscous friction per torque')
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing but viscous and Coulomb friction."""
+        return not any((self.stribeck, self.asymmetry, self.sqrt, self.quadratic, self.load,
+                        self.load_viscous))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CouplingConfig:
+    """A shaft that turns with several joints, such as a wrist motor that drives two."""
+
+    ratios: tuple[float, ...]     # its speed per speed of each joint, (n,)
+    inertia: float = quantity(0.0, unit='kg m^2', low=0, text='joint side')
+    friction: FrictionConfig = FrictionConfig()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +214,7 @@ class ArmConfig:
     home: tuple[float, ...] = ()                               # [rad]
     boards: BoardsConfig | None = None
     load_cells: LoadCellsConfig | None = None
+    couplings: tuple[CouplingConfig, ...] = ()
     folder: Path | None = None                                 # of the yaml file
 
     def __post_init__(self) -> None:
@@ -201,6 +222,10 @@ class ArmConfig:
             raise ArmsenseError('an arm needs at least one joint')
         if self.home and len(self.home) != len(self.joints):
             raise BadValue('home', self.home, f'a list of {len(self.joints)}')
+        for coupling in self.couplings:
+            if len(coupling.ratios) != len(self.joints):
+                raise BadValue('ratios of a coupling', coupling.ratios,
+                               f'a list of {len(self.joints)}')
         for name, joint in self.joints.items():
             target = joint.elastic.coupled_to if joint.elastic else None
             if target is not None and target not in self.joints:
@@ -217,7 +242,10 @@ class ArmConfig:
 
     @classmethod
     def load(cls, arm: str | Path) -> ArmConfig:
-        """Arm by name (`config/arms/<arm>.yaml`) or from a yaml file of one's own."""
+        """Arm by name (`config/arms/<arm>.yaml`), from a yaml file of one's own, or a URDF."""
+        from armsense_core.model.urdf_arm import SUFFIXES, urdf_arm   # which makes this class
+        if str(arm).endswith(SUFFIXES):
+            return urdf_arm(Path(arm))
         path = share.find_arm(arm)
         data = schema.read_yaml(path)
         data.pop('folder', None)

@@ -12,6 +12,8 @@ import xacro
 from armsense_core import share
 from armsense_core.errors import ArmsenseError, BadValue
 
+UNBOUNDED = 1000.0   # [rad] limit of a continuous joint
+
 
 def find_description(name: str, beside: Path | None = None) -> Path:
     """The file `name`: absolute, beside the arm's yaml, or in the shared `urdf/` folder."""
@@ -44,11 +46,28 @@ def load_description(path: Path, arguments: dict[str, str] | None = None) -> str
     except (xacro.XacroException, ExpatError) as error:
         raise ArmsenseError(f'{path}: xacro: {" ".join(str(error).split())}') from error
     check_inertials(root, path.name)
-    return text
+    return ElementTree.tostring(root, 'unicode') if _bound_continuous(root) else text
+
+
+def _bound_continuous(root: ElementTree.Element) -> bool:
+    """Make continuous joints revolute with limits nobody reaches: one angle, not sine and cosine."""
+    joints = [joint for joint in root.findall('joint') if joint.get('type') == 'continuous']
+    for joint in joints:
+        joint.set('type', 'revolute')
+        limit = joint.find('limit')
+        if limit is None:
+            limit = ElementTree.SubElement(joint, 'limit', effort='0', velocity='0')
+        limit.set('lower', str(-UNBOUNDED))
+        limit.set('upper', str(UNBOUNDED))
+    return bool(joints)
 
 
 def check_inertials(root: ElementTree.Element, where: str) -> None:
-    """Raise where a mass is not positive or a number is not finite."""
+    """Raise where a number is not finite, a mass is negative or a joint moves no mass at all.
+
+    A link without mass is sound where it is fixed to others: frames and tools are modelled so.
+    """
+    masses = {}
     for link in root.findall('link'):
         name = link.get('name', '?')
         for tag in link.findall('inertial'):
@@ -56,9 +75,28 @@ def check_inertials(root: ElementTree.Element, where: str) -> None:
                 for key, value in element.attrib.items():
                     _check_numbers(value, f'{where}: link {name!r}: {element.tag} {key}')
             mass = tag.find('mass')
-            kilograms = math.nan if mass is None else float(mass.get('value', 'nan'))
-            if not kilograms > 0.0:
-                raise BadValue(f'{where}: link {name!r}: mass', kilograms, '> 0 kg')
+            masses[name] = math.nan if mass is None else float(mass.get('value', 'nan'))
+            if not masses[name] >= 0.0:
+                raise BadValue(f'{where}: link {name!r}: mass', masses[name], '>= 0 kg')
+    for name, bodies in _moved_bodies(root).items():
+        known = [masses[body] for body in bodies if body in masses]
+        if known and not sum(known) > 0.0:
+            raise BadValue(f'{where}: link {name!r}: mass', 0.0, '> 0 kg, it moves with a joint')
+
+
+def _moved_bodies(root: ElementTree.Element) -> dict[str, list[str]]:
+    """Link that each joint moves, with all links fixed to it."""
+    moved, fixed = [], []
+    for joint in root.findall('joint'):
+        parent, child = joint.find('parent'), joint.find('child')
+        if parent is not None and child is not None:
+            pair = parent.get('link', ''), child.get('link', '')
+            (fixed if joint.get('type') == 'fixed' else moved).append(pair)
+    bodies = {child: [child] for _, child in moved}
+    for group in bodies.values():
+        for link in group:      # grows while it is walked through
+            group += [child for parent, child in fixed if parent == link]
+    return bodies
 
 
 def _check_numbers(text: str, what: str) -> None:

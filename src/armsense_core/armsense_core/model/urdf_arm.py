@@ -1,0 +1,67 @@
+"""The configuration of a robot of which only the URDF is known, and which reports joint efforts.
+
+For robots with drivers of their own (ros2_control, Gazebo): joint efforts stand for motor torques,
+gears and boards are nobody's business here. Friction and rotor inertia are unknown until an
+identified `model.yaml` brings them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+import xml.etree.ElementTree as ElementTree
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model.arm_config import ArmConfig, JointConfig
+from armsense_core.model.robot_description import load_description
+
+SUFFIXES = ('.urdf', '.xacro')
+RATE = 500.0   # [Hz] of the joint states, where nobody says otherwise
+
+
+def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
+    """One rigid, ungeared drive per revolute joint of a URDF or xacro file; the others stay put.
+
+    Raises:
+        ArmsenseError: No file, no URDF, no revolute joint, or one without effort limit.
+    """
+    if not path.is_file():
+        raise ArmsenseError(f'the robot description {path} does not exist')
+    robot = ElementTree.fromstring(load_description(path))
+    moving = [joint for joint in robot.findall('joint')
+              if joint.get('type') == 'revolute' and joint.find('mimic') is None]
+    if not moving:
+        raise ArmsenseError(f'{path.name} has no revolute joint')
+    limits = {joint.get('name', ''): _limits(joint, path.name) for joint in moving}
+    name = robot.get('name') or path.stem
+    return ArmConfig(
+        arm=name, title=f'{name}, {len(moving)} joints, known by its URDF', urdf=path.name,
+        joints={joint: JointConfig(drive='rigid', gear_ratio=1.0, torque_constant=1.0,
+                                   current_limit=limit['effort'])
+                for joint, limit in limits.items()},
+        home=tuple(min(max(0.0, limit['lower']), limit['upper']) for limit in limits.values()),
+        tool_frame=_last_link(robot, list(limits)[-1]), rate=rate, folder=path.resolve().parent)
+
+
+def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
+    limit = joint.find('limit')
+    values = {key: float(limit.get(key, '0')) if limit is not None else 0.0
+              for key in ('lower', 'upper', 'effort')}
+    if not values['effort'] > 0.0:
+        raise ArmsenseError(f'{where}: joint {joint.get("name")!r} needs a limit with an effort '
+                            'above zero: thresholds begin as a share of it')
+    return values
+
+
+def _last_link(robot: ElementTree.Element, joint: str) -> str:
+    """The end of the chain of fixed joints behind the last moving joint."""
+    children = {_link(j, 'parent'): j for j in reversed(robot.findall('joint'))
+                if j.get('type') == 'fixed'}
+    link = next(_link(j, 'child') for j in robot.findall('joint') if j.get('name') == joint)
+    while link in children:
+        link = _link(children[link], 'child')
+    return link
+
+
+def _link(joint: ElementTree.Element, end: str) -> str:
+    element = joint.find(end)
+    return '' if element is None else element.get('link', '')

@@ -1,0 +1,71 @@
+"""A robot known by its URDF alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmConfig, ArmModel
+
+# A shoulder about y that carries a point mass, a continuous wrist about the link, a gripper.
+URDF = """<robot name="pendulum">
+  <link name="base_link"/>
+  <link name="upper"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
+    <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="hand"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+    <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="flange"/><link name="finger"/><link name="tip"/>
+  <joint name="shoulder" type="revolute"><parent link="base_link"/><child link="upper"/>
+    <axis xyz="0 1 0"/><limit lower="0.2" upper="2" velocity="2" effort="40"/></joint>
+  <joint name="wrist" type="continuous"><parent link="upper"/><child link="hand"/>
+    <origin xyz="1 0 0"/><axis xyz="1 0 0"/><limit velocity="3" effort="10"/></joint>
+  <joint name="mount" type="fixed"><parent link="hand"/><child link="flange"/></joint>
+  <joint name="tool" type="fixed"><parent link="flange"/><child link="tip"/></joint>
+  <joint name="gripper" type="prismatic"><parent link="flange"/><child link="finger"/>
+    <limit lower="0" upper="0.1" velocity="1" effort="5"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    path = tmp_path / 'pendulum.urdf'
+    path.write_text(URDF)
+    return path
+
+
+def test_revolute_joints_become_the_arm(urdf):
+    config = ArmConfig.load(urdf)
+    assert config.arm == 'pendulum'
+    assert config.joint_names == ('shoulder', 'wrist')
+    assert config.home == (0.2, 0.0)                    # zero lies outside the shoulder's limits
+    assert config.tool_frame == 'tip'
+    assert [joint.torque_limit for joint in config.joints.values()] == [40.0, 10.0]
+    assert [joint.armature for joint in config.joints.values()] == [0.0, 0.0]
+
+
+def test_the_model_knows_the_weight(urdf):
+    model = ArmModel.load(str(urdf))
+    q = np.array([0.7, 40.0])                           # many turns of the wrist
+    torque = -9.81 * math.cos(0.7) * (2 * 0.5 + 1 * 1.1)
+    assert model.gravity_torque(q) == pytest.approx([torque, 0.0])
+
+
+@pytest.mark.parametrize(('text', 'error'), [
+    (URDF.replace('revolute', 'fixed').replace('continuous', 'fixed'), 'has no revolute joint'),
+    (URDF.replace('effort="40"', ''), "joint 'shoulder' needs a limit with an effort"),
+    (URDF.replace('</robot>', ''), 'is not valid XML')])
+def test_bad_descriptions_are_explained(urdf, text, error):
+    urdf.write_text(text)
+    with pytest.raises(ArmsenseError, match=error):
+        ArmConfig.load(urdf)
+
+
+def test_a_robot_without_name_gets_that_of_its_file(urdf):
+    urdf.write_text(URDF.replace('name="pendulum"', ''))
+    assert ArmConfig.load(urdf).arm == 'pendulum'
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ArmsenseError, match='nothing.urdf does not exist'):
+        ArmConfig.load(tmp_path / 'nothing.urdf')
