@@ -34,7 +34,7 @@ def efforts(push: float) -> list[float]:
     upper = math.cos(SHOULDER)
     lower = math.cos(SHOULDER + ELBOW)
     elbow = -(0.5 * 9.81 * lower + push * lower)
-    shoulder = -(2 * 9.81 * 0.5 * upper + 1 * 9.81 * (upper + 0.5 * lower) + push * (upper + lower))
+    shoulder = -(2 * 9.81 * 0.5 * upper + 9.81 * (upper + 0.5 * lower) + push * (upper + lower))
     return [elbow, 0.0, shoulder]
 
 

@@ -17,6 +17,7 @@ setup(
     entry_points={'console_scripts': [
         'motor_board = armsense_driver.motor_board_node:main',
         'load_cells = armsense_driver.load_cells.load_cells_node:main',
+        'force_torque_cells = armsense_driver.load_cells.force_torque_cells_node:main',
         'ros2_control_bridge = armsense_driver.ros2_control_bridge_node:main',
     ]},
 )

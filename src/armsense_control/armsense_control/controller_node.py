@@ -14,6 +14,7 @@ import numpy as np
 from std_srvs.srv import Trigger
 
 from armsense_control.collision_inbox import CollisionInbox
+from armsense_control.command_stream import CommandStream
 from armsense_control.trajectory_action import TrajectoryAction
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
@@ -30,11 +31,10 @@ from armsense_driver.loop import (
     latched_qos,
     ReactiveLoop,
     stream_qos,
-    StreamPublisher,
     StreamSubscription,
 )
 from armsense_driver.parameters import declare, Parameter
-from armsense_msgs.msg import MotorCommands, MotorStates, ReactionState
+from armsense_msgs.msg import MotorStates, ReactionState
 from armsense_msgs.srv import SetPayload, SetString
 
 PARAMETERS = (
@@ -94,7 +94,7 @@ class ControllerNode(LoopNode):
         qos = lockstep_qos() if lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
-        self._commands = StreamPublisher(self, MotorCommands, 'motor_commands', model.n, qos=qos)
+        self._commands = CommandStream(self, model.n, qos)
         self._inbox = CollisionInbox(self, model.n, lockstep and self._settings.await_residual)
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
@@ -126,21 +126,12 @@ class ControllerNode(LoopNode):
             self.controller.rest()
             command = self._limp(state.arm.theta)
         self._instant = (message.stamp_ns, self.controller.time)   # one assignment: two threads
-        self._publish(command, message)
+        self._commands.publish(command, message, self._collision_seq)
         self._publish_phase()
 
     def _limp(self, theta: np.ndarray) -> Command:
         zero = np.zeros(self._n)
         return Command(theta, zero, zero, zero, zero, zero)
-
-    def _publish(self, command: Command, message: Any) -> None:
-        out = self._commands.message
-        out.seq, out.stamp_ns = message.seq, message.stamp_ns
-        out.collision_seq = self._collision_seq
-        out.position, out.velocity = command.position, command.velocity
-        out.torque = command.torque
-        out.kp, out.kd, out.ki = command.kp, command.kd, command.ki
-        self._commands.publish()
 
     def _publish_phase(self) -> None:
         controller = self.controller

@@ -1,0 +1,94 @@
+"""Files for ros2_control and Gazebo, which cannot run here: what can be checked without them."""
+
+from pathlib import Path
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import xacro
+import yaml
+
+from armsense_core.model import ArmConfig
+
+ROOT = Path(__file__).resolve().parents[1]
+LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
+
+
+def arguments(path: Path) -> dict[str, list[str]]:
+    """Arguments of a launch file and the values they may have; empty: any."""
+    return {arg.get('name'): [choice.get('value') for choice in arg.findall('choice')]
+            for arg in ElementTree.parse(path).getroot().findall('arg')}
+
+
+def description(arm: str, hardware: str) -> ElementTree.Element:
+    text = xacro.process_file(str(ROOT / 'urdf' / f'{arm}.urdf.xacro'),
+                              mappings={'hardware': hardware, 'controllers': 'ours.yaml'}).toxml()
+    return ElementTree.fromstring(text)
+
+
+@pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
+def test_includes_of_our_own_files_give_arguments_that_exist(path):
+    for include in ElementTree.parse(path).iter('include'):
+        name = Path(include.get('file')).name
+        if not (ROOT / 'launch' / name).exists():
+            continue                                   # of another package
+        known = arguments(ROOT / 'launch' / name)
+        for arg in include.findall('arg'):
+            value, choices = arg.get('value'), known[arg.get('name')]
+            assert '$(' in value or not choices or value in choices, (arg.get('name'), value)
+
+
+@pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
+def test_shared_files_named_in_launch_files_exist(path):
+    for name in re.findall(r'armsense_bringup\)/([\w/.]+)', path.read_text()):
+        if not name.endswith(('/', '.urdf.xacro')) and '.' in name:
+            assert (ROOT / name).exists(), name
+
+
+def test_controllers_move_the_joints_of_the_arm():
+    parameters = yaml.safe_load((ROOT / 'config' / 'ros2_control.yaml').read_text())
+    types = {name: block['type'] for name, block
+             in parameters['controller_manager']['ros__parameters'].items()
+             if isinstance(block, dict)}
+    assert set(types) == {'joint_state_broadcaster', 'joint_trajectory_controller',
+                          'effort_controller'}
+    for arm in arguments(ROOT / 'launch' / 'ros2_control.launch.xml')['arm']:
+        for name in ('joint_trajectory_controller', 'effort_controller'):
+            block = parameters[name]['ros__parameters']
+            assert tuple(block['joints']) == ArmConfig.load(arm).joint_names
+
+
+@pytest.mark.parametrize(('hardware', 'plugin'), [
+    ('gazebo', 'gz_ros2_control/GazeboSimSystem'),
+    ('topic', 'joint_state_topic_hardware_interface/JointStateTopicSystem')])
+@pytest.mark.parametrize('arm', ['laas4', 'biorob'])
+def test_the_description_has_the_interfaces_that_the_controllers_claim(arm, hardware, plugin):
+    block = description(arm, hardware).find('ros2_control')
+    assert block.find('hardware/plugin').text == plugin
+    for joint in block.findall('joint'):
+        assert {i.get('name') for i in joint.findall('command_interface')} >= {
+            'position', 'effort'}
+        assert {i.get('name') for i in joint.findall('state_interface')} == {
+            'position', 'velocity', 'effort'}
+
+
+def test_gazebo_feels_the_force_under_the_base():
+    robot = description('laas4', 'gazebo')
+    sensor = robot.find("gazebo[@reference='world_joint']/sensor")
+    assert sensor.get('type') == 'force_torque'
+    assert sensor.find('force_torque/measure_direction').text == 'child_to_parent'
+    assert robot.find("joint[@name='world_joint']").get('type') == 'fixed'
+    systems = {p.get('filename') for p in ElementTree.parse(
+        ROOT / 'config' / 'worlds' / 'obstacles.sdf').iter('plugin')}
+    assert 'gz-sim-forcetorque-system' in systems
+
+
+@pytest.mark.skipif(shutil.which('check_urdf') is None, reason='liburdfdom-tools is not installed')
+@pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
+def test_urdfdom_reads_the_descriptions(arm, tmp_path):
+    path = tmp_path / 'arm.urdf'
+    path.write_bytes(ElementTree.tostring(description(arm, 'gazebo')))
+    answer = subprocess.run(['check_urdf', str(path)], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
