@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import math
 import time
 
 import numpy as np
@@ -67,9 +68,7 @@ class FaultRun:
                 self._user()
 
     def _step(self, now: float) -> None:
-        state = self.plant.state
-        torque = self.rack.step(DT, state.motor_position.tolist(), state.motor_velocity.tolist(),
-                                state.joint_position.tolist(), state.strain.tolist())
+        torque = self.rack.step(DT, *self.plant.readings)
         reading = self.driver.cycle()
         if reading is not None:
             self.driver.give(self._command(reading, now), self.driver.seq)
@@ -79,9 +78,9 @@ class FaultRun:
     def _command(self, reading: Reading, now: float) -> JointCommand:
         """A slow swing about home with gravity compensated."""
         zero = [0.0] * len(self._home)
-        reference = [h + 0.2 * np.sin(1.5 * now + k) for k, h in enumerate(self._home)]
+        reference = [h + 0.2 * math.sin(1.5 * now + k) for k, h in enumerate(self._home)]
         # Never further away than the driver allows, wherever the arm is after a fault.
-        reference = [q + float(np.clip(r - q, -0.05, 0.05))
+        reference = [q + min(max(r - q, -0.05), 0.05)
                      for q, r in zip(reading.position, reference, strict=True)]
         gravity = self._model.gravity_torque(np.array(reading.position)).tolist()
         return JointCommand(reference, zero, gravity, self._stiffness, self._damping, zero)

@@ -2,42 +2,84 @@
 
     python -m bench.bench_sim [--arms laas4 biorob tudor] [--seconds 5] [--json]
 
-Every millisecond the boards advance, each exchanges one SPI frame with the host (encoded, checked
-and decoded on both sides), the host computes PD torques for a sine motion, and the plant moves.
+Every millisecond the boards advance, each exchanges one SPI frame with the host (packed, checked
+and unpacked on both sides), the host computes PD currents for a sine motion, and the plant moves.
+The host counts in units of the wire, as firmware does. `driver` is the same arm with the suite's
+own driver and controller in place of that host: guards, units, model and all.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 import math
 import statistics
 import time
 from typing import Any, NamedTuple
 
-from armsense_core.model import ArmConfig
+from armsense_core.model import ArmConfig, ArmModel
 from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.protocol import BoardCommand, BoardState, by_name, MotorCommand
+from armsense_driver.protocol import BoardCommand, by_name, MotorCommand, SpiProtocol
+from armsense_driver.protocol.units import CURRENT_PER_A, POSITION_PER_RAD, VELOCITY_PER_RAD_S
 from armsense_sim import make_plant
+from armsense_sim.closed_loop import ClosedLoop
 from bench.report import emit
 
 ARMS = ('laas4', 'biorob', 'tudor')
 DT = 1e-3          # [s]
 ALIGNMENT = 0.01   # [s]
 CHUNKS = 20        # the figure is their median
+TIMEOUT_MS = 50    # watchdog of the boards
 
 
 class Motor(NamedTuple):
-    """Host side of one motor, in the units of its shaft."""
+    """PD law of one motor, in units of the wire."""
 
-    joint: int
-    hold: float      # [A] against gravity
-    kp: float        # [A/rad]
-    kd: float        # [A s/rad]
-    travel: float    # [rad] shaft per unit of the reference wave
-    limit: float     # [A]
+    hold: float = 0.0      # current against gravity
+    kp: float = 0.0        # current per position
+    kd: float = 0.0        # current per velocity
+    travel: float = 0.0    # position per unit of the reference wave
+    limit: float = 0.0     # [A]
 
 
-NOTHING = Motor(0, 0.0, 0.0, 0.0, 0.0, 0.0)   # a motor that no joint hangs on
+class BoardHost:
+    """What the host does for one board."""
+
+    def __init__(self, protocol: SpiProtocol, board: Callable[[bytes], bytes],
+                 motors: list[Motor]) -> None:
+        self._protocol = protocol
+        self._board = board
+        self._motors = motors[0], motors[1]
+        self._currents = 0, 0
+        self._errors = 0.0, 0.0
+        self._home: tuple[int, int] | None = None
+        # Mode and gains never change: taken from a command made the usual way.
+        one, two = (MotorCommand(current_limit=motor.limit) for motor in motors)
+        frame = protocol.encode_command(BoardCommand(True, (one, two), TIMEOUT_MS))
+        self._mode, *_, self._gains, _ = protocol.unpack_command(frame)
+
+    def cycle(self, index: int, wave: float, driving: bool) -> None:
+        """One frame each way, then the law for the next one."""
+        current_1, current_2 = self._currents
+        frame = self._protocol.pack_command(
+            self._mode, 0, 0, 0, 0, current_1, current_2, self._gains, index & 0xFFFF)
+        p_1, p_2, v_1, v_2 = self._protocol.unpack_state(self._board(frame))[2:6]
+        if self._home is None:
+            if driving:
+                self._home = p_1, p_2
+            return
+        (one, two), (home_1, home_2) = self._motors, self._home
+        error_1 = home_1 + wave * one.travel - p_1
+        error_2 = home_2 + wave * two.travel - p_2
+        self._currents = (round(one.hold + one.kp * error_1 - one.kd * v_1),
+                          round(two.hold + two.kp * error_2 - two.kd * v_2))
+        self._errors = error_1, error_2
+
+    @property
+    def error(self) -> float:
+        """Distance from the reference over the size of the wave."""
+        pairs = zip(self._motors, self._errors, strict=True)
+        return max(abs(error / motor.travel) for motor, error in pairs if motor.travel)
 
 
 class Chain:
@@ -46,96 +88,91 @@ class Chain:
     def __init__(self, arm: str) -> None:
         config = ArmConfig.load(arm)
         self.plant = make_plant(config)
-        self.rack = ArmRack(config, alignment=ALIGNMENT)
-        self.protocol = by_name(config.boards.protocol if config.boards else 'uomodri')
-        self.motors = _motors(config, self.plant.holding_torque.tolist())
-        self.commands = [(MotorCommand(), MotorCommand()) for _ in self.rack.rack.boards]
-        self.start: list[list[float]] = []   # [rad] of the shafts, by board
+        self.boards = ArmRack(config, alignment=ALIGNMENT)
+        rack = self.boards.rack
+        protocol = by_name(config.boards.protocol if config.boards else 'uomodri')
+        motors = _motors(config, self.plant.holding_torque.tolist(), len(rack.boards))
+        self.hosts = [BoardHost(protocol, rack.port(number).receive, pair)
+                      for number, pair in enumerate(motors)]
+        self.driving = False
         self.ticks = 0
         self.physics = 0.0   # [s] spent in the plant
-        self.error = 0.0     # largest error so far over the size of the wave
 
     def tick(self) -> None:
         """One millisecond."""
-        state = self.plant.state
-        torque = self.rack.step(DT, state.motor_position.tolist(), state.motor_velocity.tolist(),
-                                state.joint_position.tolist(), state.strain.tolist())
-        states = self.exchange()
-        if self.start:
-            self.control(states)
-        elif self.rack.driving:
-            self.start = [[motor.position for motor in board.motors] for board in states]
+        torque = self.boards.step(DT, *self.plant.readings)
+        wave = math.sin(math.pi * self.ticks * DT)
+        for host in self.hosts:
+            host.cycle(self.ticks, wave, self.driving)
         begin = time.perf_counter()
         self.plant.step(torque, DT)
         self.physics += time.perf_counter() - begin
         self.ticks += 1
+        self.driving = self.driving or self.boards.driving
 
-    def exchange(self) -> list[BoardState]:
-        """One frame to and from every board."""
-        encode, decode = self.protocol.encode_command, self.protocol.decode_state
-        receive, index = self.rack.rack.receive, self.ticks & 0xFFFF
-        return [decode(receive(number, encode(BoardCommand(True, pair, 50, index))))
-                for number, pair in enumerate(self.commands)]
-
-    def control(self, states: list[BoardState]) -> None:
-        """PD law on the shafts, for the next frame."""
-        wave = math.sin(2.0 * math.pi * 0.5 * self.ticks * DT)
-        commands = []
-        for board, start, motors in zip(states, self.start, self.motors, strict=True):
-            pair = []
-            for state, home, motor in zip(board.motors, start, motors, strict=True):
-                if motor is NOTHING:
-                    pair.append(MotorCommand())
-                    continue
-                error = home + wave * motor.travel - state.position
-                self.error = max(self.error, abs(error / motor.travel))
-                current = motor.hold + motor.kp * error - motor.kd * state.velocity
-                pair.append(MotorCommand(0.0, 0.0, current, 0.0, 0.0, motor.limit))
-            commands.append((pair[0], pair[1]))
-        self.commands = commands
+    def check(self) -> None:
+        """The motion is still the one that was asked for."""
+        error = max(host.error for host in self.hosts)
+        if not error < 0.5:
+            raise RuntimeError(f'the loop lost its reference by {error:.0%} of the wave')
 
 
-def _motors(config: ArmConfig, hold: list[float]) -> list[list[Motor]]:
+def _motors(config: ArmConfig, hold: list[float], boards: int) -> list[list[Motor]]:
     """Motors by board; an eighth of a radian of joint error takes all the current there is."""
-    slots = [joint.slot for joint in config.joints.values()]
-    motors = [[NOTHING, NOTHING] for _ in range(1 + max(slot.board for slot in slots if slot))]
+    motors = [[Motor(), Motor()] for _ in range(boards)]
     for k, joint in enumerate(config.joints.values()):
         if joint.slot is None:
             raise RuntimeError(f'{config.arm}: joint {k + 1} has no slot on a board')
         gear = joint.direction * joint.gear_ratio
-        limit = joint.current_limit
+        ampere = joint.current_limit * CURRENT_PER_A / abs(gear)
         motors[joint.slot.board][joint.slot.motor - 1] = Motor(
-            k, hold[k] * joint.direction / joint.torque_per_ampere, 8.0 * limit / abs(gear),
-            0.15 * limit / abs(gear), 0.2 * gear, limit)
+            hold[k] * joint.direction / joint.torque_per_ampere * CURRENT_PER_A,
+            8.0 * ampere / POSITION_PER_RAD, 0.15 * ampere / VELOCITY_PER_RAD_S,
+            0.2 * gear * POSITION_PER_RAD, joint.current_limit)
     return motors
 
 
+class Speed(NamedTuple):
+    """How fast a loop ran."""
+
+    factors: list[float]   # simulated over elapsed time, by chunk
+    cpu_factor: float      # simulated over processor time
+
+
+def run(tick: Callable[[], object], seconds: float,
+        check: Callable[[], object] = lambda: None) -> Speed:
+    """Time a loop of 1 ms steps in chunks; `check` is called after each."""
+    ticks = max(1, round(seconds / CHUNKS / DT))
+    factors = []
+    busy = time.process_time()
+    for _ in range(CHUNKS):
+        begin = time.perf_counter()
+        for _ in range(ticks):
+            tick()
+        factors.append(ticks * DT / (time.perf_counter() - begin))
+        check()
+    return Speed(factors, CHUNKS * ticks * DT / (time.process_time() - busy))
+
+
 def measure(arm: str, seconds: float) -> dict[str, Any]:
-    """Real-time factor of one arm and the share of the physics."""
+    """Real-time factors of one arm and the share of the physics."""
     chain = Chain(arm)
     for _ in range(300):
         chain.tick()
-    if not chain.start:
+    if not chain.driving:
         raise RuntimeError(f'{arm}: the boards did not switch on')
-    ticks = max(1, round(seconds / CHUNKS / DT))
-    factors, physics, total = [], 0.0, 0.0
-    busy = time.process_time()
-    for _ in range(CHUNKS):
-        chain.physics, chain.error = 0.0, 0.0
-        begin = time.perf_counter()
-        for _ in range(ticks):
-            chain.tick()
-        elapsed = time.perf_counter() - begin
-        factors.append(ticks * DT / elapsed)
-        physics, total = physics + chain.physics, total + elapsed
-    busy = time.process_time() - busy
-    if not chain.error < 0.5:
-        raise RuntimeError(f'{arm}: the loop lost its reference by {chain.error:.0%} of the wave')
-    return {'realtime_factor': round(statistics.median(factors), 2),
-            'best': round(max(factors), 2),
-            'cpu_factor': round(CHUNKS * ticks * DT / busy, 2),
-            'physics_share': round(physics / total, 3),
-            'us_per_ms': round(1e6 * total / (CHUNKS * ticks), 1)}
+    chain.physics, before = 0.0, chain.ticks
+    speed = run(chain.tick, seconds, chain.check)
+    simulated = (chain.ticks - before) * DT
+    elapsed = sum(simulated / CHUNKS / factor for factor in speed.factors)
+    closed = run(ClosedLoop(ArmModel.load(arm)).step, 0.2 * seconds)
+    return {'realtime_factor': round(statistics.median(speed.factors), 2),
+            'best': round(max(speed.factors), 2),
+            'cpu_factor': round(speed.cpu_factor, 2),
+            'physics_share': round(chain.physics / elapsed, 3),
+            'us_per_ms': round(1e3 * elapsed / simulated, 1),
+            'driver': {'realtime_factor': round(statistics.median(closed.factors), 2),
+                       'cpu_factor': round(closed.cpu_factor, 2)}}
 
 
 def main() -> None:
@@ -146,9 +183,11 @@ def main() -> None:
     arguments = parser.parse_args()
     result = {arm: measure(arm, arguments.seconds) for arm in arguments.arms}
     emit('Plant + emulated SPI boards + PD loop, one process, 1 kHz',
-         ('arm', 'x real time', 'best chunk', 'x real time (CPU)', 'physics share', 'us per ms'),
+         ('arm', 'x real time', 'best chunk', 'x real time (CPU)', 'physics share', 'us per ms',
+          'with driver and controller (CPU)'),
          [(arm, r['realtime_factor'], r['best'], r['cpu_factor'], r['physics_share'],
-           r['us_per_ms']) for arm, r in result.items()], result, arguments.json,
+           r['us_per_ms'], r['driver']['cpu_factor']) for arm, r in result.items()],
+         result, arguments.json,
          (f'Median and best of {CHUNKS} chunks by the wall clock; CPU: simulated time over '
           'processor time. They differ on a busy machine.',))
 

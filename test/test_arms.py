@@ -8,7 +8,8 @@ from armsense_core.model import ArmConfig
 from armsense_msgs.msg import DriverMode
 
 
-@pytest.mark.parametrize(('arm', 'bus'), [('laas4', 'spi'), ('biorob', 'spi'), ('tudor', 'spi')])
+@pytest.mark.parametrize('bus', ['spi', 'can'])
+@pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
 def test_an_arm_comes_up_and_holds(arm, bus):
     config = ArmConfig.load(arm)
     with arm_system(arm=arm, bus=bus, lockstep='true') as (client, supervisor):
@@ -18,7 +19,7 @@ def test_an_arm_comes_up_and_holds(arm, bus):
         assert client.modes[-1].mode == DriverMode.ENABLED, client.modes[-1]
         assert not client.collisions
         held = np.array(state.joint_position or state.position)
-        assert np.abs(held - config.home).max() < 0.1
+        assert np.abs(held - config.home).max() < 0.01   # [rad]
         assert len(state.joint_position) == (config.n if arm == 'biorob' else 0)
         assert len(state.strain) == (config.n if arm == 'tudor' else 0)
     assert supervisor.exit_code == 0, supervisor.lines[-20:]

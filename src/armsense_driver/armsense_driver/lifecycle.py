@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from armsense_core.errors import ArmsenseError
+from armsense_driver.health import diagnostics, Health, loop_health
 
-JOIN_TIMEOUT = 2.0   # [s]
+JOIN_TIMEOUT = 2.0         # [s]
+DIAGNOSTICS_PERIOD = 1.0   # [s]
 
 
 class LoopNode(LifecycleNode):
-    """Subclasses write `configure` and `make_loop`, and may write `deactivate`."""
+    """Subclasses write `configure` and `make_loop`, and may write `deactivate` and `health`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.loop: Any = None
         self._failure: BaseException | None = None
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 1)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_health)
 
     def configure(self) -> None:
         """Read parameters, make topics."""
@@ -30,6 +35,10 @@ class LoopNode(LifecycleNode):
 
     def deactivate(self) -> None:
         """After the loop has ended."""
+
+    def health(self) -> list[Health]:
+        """What to tell of the active node beside how its loop keeps time."""
+        return []
 
     def autostart(self) -> None:
         """Configure and activate, or raise what prevented it."""
@@ -54,6 +63,15 @@ class LoopNode(LifecycleNode):
             loop.join(JOIN_TIMEOUT)
         self.deactivate()
         return super().on_deactivate(state)
+
+    def _publish_health(self) -> None:
+        loop = self.loop
+        if loop is None:
+            return
+        message = diagnostics(self.get_name(), [*self.health(),
+                                                loop_health(loop.statistics.report())])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
 
     def _attempt(self, act: Any) -> TransitionCallbackReturn:
         try:

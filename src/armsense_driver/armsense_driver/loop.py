@@ -34,6 +34,7 @@ another. Keep a step under 50 us; heavy work belongs in another process.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import gc
 import threading
 import time
 from typing import Any, Protocol
@@ -41,7 +42,12 @@ from typing import Any, Protocol
 from armsense_core.errors import BadValue
 from armsense_driver.loop_decoder import RecordDecoder
 from armsense_driver.loop_node import BackgroundExecutor, run_node, spin_background
-from armsense_driver.loop_realtime import exact_timers, Privileges, realtime_privileges
+from armsense_driver.loop_realtime import (
+    ANY_CPU,
+    exact_timers,
+    Privileges,
+    realtime_privileges,
+)
 from armsense_driver.loop_record import BadRecord
 from armsense_driver.loop_statistics import Histogram, LoopReport, LoopStatistics, Quantiles
 from armsense_driver.loop_stream import (
@@ -101,15 +107,25 @@ class Loop:
         """Waits until `run` has returned (at once if it never began); False: it still runs."""
         return self._idle.wait(timeout)
 
-    def run(self, realtime: bool = False) -> None:
-        """Runs in this thread until `stop`; with `realtime`, at the priority the system grants."""
+    def run(self, realtime: bool = False, cpu: int = ANY_CPU) -> None:
+        """Runs in this thread until `stop`.
+
+        Args:
+            realtime: At the priority that the system grants.
+            cpu: With `realtime`: core that the loop and the threads that wake it stay on.
+        """
         self._idle.clear()
+        # What there is now stays until the loop ends. Left to the garbage collector, looking
+        # through it would stop the loop for milliseconds.
+        gc.collect()
+        gc.freeze()
         try:
             exact_timers()
             if realtime:
-                self.privileges = realtime_privileges()
+                self.privileges = realtime_privileges(cpu)
             self._cycle()
         finally:
+            gc.unfreeze()
             self._stopped = True
             self._idle.set()
 

@@ -20,11 +20,13 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import get_default_context, try_shutdown
 
 from armsense_core.errors import ArmsenseError
+from armsense_driver.loop_realtime import ANY_CPU
 
 _SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
 _POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
 _REALTIME = ('realtime', False, 'run the loop under SCHED_FIFO with locked memory if the system '
              'allows it; false where simulation runs as fast as it can')
+_CPU = ('cpu', ANY_CPU, 'with realtime: core that the loop stays on, from 0; -1: any')
 
 
 class BackgroundExecutor:
@@ -126,7 +128,7 @@ def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> 
         close(): Last words, such as bringing the motors to rest: called once, also after a
             failure, when neither loop nor executor runs any more.
 
-    Every node with a loop gets the parameter `realtime`.
+    Every node with a loop gets the parameters `realtime` and `cpu`.
 
     Args:
         factory: Makes the node; usually its class.
@@ -180,13 +182,12 @@ def _run_loops(node: Any, stop: _StopRequest) -> None:
         stop.loop = loop
         if stop.requested:
             return
-        loop.run(realtime=_realtime(node))
+        loop.run(realtime=bool(_parameter(node, *_REALTIME)), cpu=int(_parameter(node, *_CPU)))
         if node.loop is loop:
             return
 
 
-def _realtime(node: Node) -> bool:
-    name, default, description = _REALTIME
+def _parameter(node: Node, name: str, default: Any, description: str) -> Any:
     if not node.has_parameter(name):
         node.declare_parameter(name, default, ParameterDescriptor(description=description))
-    return bool(node.get_parameter(name).value)
+    return node.get_parameter(name).value

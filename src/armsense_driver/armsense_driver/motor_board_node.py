@@ -11,7 +11,6 @@ import threading
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -21,6 +20,7 @@ from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.board_links import BUSES, HARDWARE, open_links, Wiring
 from armsense_driver.energy_meter import EnergyMeter
 from armsense_driver.faults import Fault
+from armsense_driver.health import Health, Level
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
@@ -36,7 +36,18 @@ from armsense_driver.loop import (
 )
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
-from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates, Residual
+from armsense_driver.transport.counters import LinkSummary
+from armsense_msgs.msg import (
+    BaseResidual,
+    Collision,
+    DriverMode,
+    MotorCommands,
+    MotorStates,
+    Residual,
+)
+
+LOSS = 1.0   # [%] of the frames; more is worth a warning
+LEVELS = {Mode.DAMPING: Level.ERROR, Mode.DISCONNECTED: Level.WARN}   # all others are well
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -48,6 +59,7 @@ PARAMETERS = (
     Parameter('enable_on_start', False, 'enable the motors once the boards answer'),
     Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
     Parameter('await_residual', False, 'lock-step: wait for the residual as well'),
+    Parameter('await_base', False, 'lock-step: wait for the residual of the base as well'),
     Parameter('await_recorder', False, 'lock-step: begin when a recorder listens'),
     Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
     Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002,
@@ -69,8 +81,6 @@ class MotorBoardNode(LoopNode):
         self._mode_publisher = self.create_publisher(DriverMode, '~/mode', latched_qos())
         for name in ('enable', 'disable', 'clear_fault', 'emergency_stop'):
             self.create_service(Trigger, f'~/{name}', self._service(name))
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 1)
-        self.create_timer(1.0, self._publish_diagnostics)
         if self._settings.autostart:
             self.autostart()
 
@@ -109,6 +119,8 @@ class MotorBoardNode(LoopNode):
             answerers = [Answerer('motor_commands', self._commands, self._take_command)]
             if self._settings.await_residual:
                 answerers.append(Answerer('residual', self._residuals, lambda _: None))
+            if self._settings.await_base:
+                answerers.append(Answerer('base/residual', self._base, lambda _: None))
             listeners = len(answerers) + self._settings.await_recorder
             return LockstepLoop(self._lockstep_step, answerers,
                                 lambda: self._states.subscriber_count() >= listeners)
@@ -137,6 +149,8 @@ class MotorBoardNode(LoopNode):
         self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
         if self._settings.await_residual:
             self._residuals = StreamSubscription(self, Residual, 'residual', n, qos=qos)
+        if self._settings.await_base:
+            self._base = StreamSubscription(self, BaseResidual, 'base/residual', 6, qos=qos)
         self._joint_states = self.create_publisher(JointState, 'joint_states', 10)
         self._decimation = max(1, round(config.rate / self._settings.joint_states_rate))
 
@@ -216,7 +230,7 @@ class MotorBoardNode(LoopNode):
         else:
             log.info(driver.mode.name)
 
-    # -- services and diagnostics ------------------------------------------------------------
+    # -- services and health -----------------------------------------------------------------
 
     def _service(self, name: str) -> Any:
         def serve(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -228,38 +242,24 @@ class MotorBoardNode(LoopNode):
             return response
         return serve
 
-    def _publish_diagnostics(self) -> None:
+    def health(self) -> list[Health]:
         driver = self._driver
         if driver is None:
-            return
-        levels = {Mode.ENABLED: DiagnosticStatus.OK, Mode.DISABLED: DiagnosticStatus.OK,
-                  Mode.STARTING: DiagnosticStatus.OK, Mode.DAMPING: DiagnosticStatus.ERROR,
-                  Mode.DISCONNECTED: DiagnosticStatus.WARN}
+            return []
         fault = driver.fault
-        arm = DiagnosticStatus(
-            level=levels[driver.mode], name=f'{self.get_name()}: arm',
-            message=fault.explanation if fault else driver.mode.name.lower(),
-            values=[_pair('power [W]', self._energy.power),
-                    _pair('energy of the motion [J]', self._energy.motion),
-                    _pair('energy in all [J]', self._energy.total)])
-        if self.loop is not None:
-            arm.values += [_pair('ticks', self.loop.statistics.ticks),
-                           _pair('missed', self.loop.statistics.missed)]
-        message = DiagnosticArray(status=[arm])
-        message.header.stamp = self.get_clock().now().to_msg()
-        for number, link in enumerate(driver.links):
-            summary = link.counters.summary()
-            bad = summary.loss_percent > 1.0
-            message.status.append(DiagnosticStatus(
-                level=DiagnosticStatus.WARN if bad else DiagnosticStatus.OK,
-                name=f'{self.get_name()}: board {number}',
-                message=f'{summary.loss_percent:.2f} % of {summary.frames} frames lost',
-                values=[_pair(key, value) for key, value in summary._asdict().items()]))
-        self._diagnostics.publish(message)
+        arm = Health('arm', fault.explanation if fault else driver.mode.name.lower(),
+                     LEVELS.get(driver.mode, Level.OK),
+                     {'power [W]': self._energy.power,
+                      'energy of the motion [J]': self._energy.motion,
+                      'energy in all [J]': self._energy.total})
+        return [arm, *(_board_health(number, link.counters.summary())
+                       for number, link in enumerate(driver.links))]
 
 
-def _pair(key: str, value: object) -> KeyValue:
-    return KeyValue(key=key, value=f'{value:.4g}' if isinstance(value, float) else str(value))
+def _board_health(number: int, summary: LinkSummary) -> Health:
+    level = Level.WARN if summary.loss_percent > LOSS else Level.OK
+    message = f'{summary.loss_percent:.2f} % of {summary.frames} frames lost'
+    return Health(f'board {number}', message, level, summary._asdict())
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import signal
@@ -24,7 +25,7 @@ from armsense_driver.loop import DirectSubscription, stream_qos
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
 
-PATIENCE = 20.0   # [s] far beyond what is needed
+PATIENCE = 90.0   # [s] far beyond what is needed
 
 
 class Microcontroller:
@@ -34,6 +35,7 @@ class Microcontroller:
         self.master, slave = pty.openpty()
         tty.setraw(slave)
         self.port = os.ttyname(slave)
+        os.set_blocking(self.master, False)     # a wire does not wait for its reader
         self._slave = slave
         self.values = [1000, 2000, 3000, 4000]
         self.garbage = b''
@@ -46,7 +48,8 @@ class Microcontroller:
         while not self.stopped:
             jitter = seq % 3
             line = encode_line(seq, tuple(None if v is None else v + jitter for v in self.values))
-            os.write(self.master, self.garbage + line)
+            with contextlib.suppress(BlockingIOError):
+                os.write(self.master, self.garbage + line)
             seq += 1
             time.sleep(0.005)
 

@@ -315,3 +315,28 @@ def test_privileges_never_fail():
                'assert not p.fifo and not p.memory_locked, p\n'
                'assert "SCHED_FIFO" in p.explanation and "memory" in p.explanation, p\n')
     subprocess.run([sys.executable, '-c', ask + forbid + refused], check=True, timeout=PATIENCE)
+
+
+def test_a_core_to_stay_on():
+    ask = ('import os\n'
+           'from armsense_driver.loop import realtime_privileges\n'
+           'core = max(os.sched_getaffinity(0))\n'
+           'p = realtime_privileges(core)\n'
+           'assert os.sched_getaffinity(0) == {core}, os.sched_getaffinity(0)\n'
+           'p = realtime_privileges(999)\n'
+           'assert "core 999" in p.explanation, p\n')
+    subprocess.run([sys.executable, '-c', ask], check=True, timeout=PATIENCE)
+
+
+def test_receivers_of_the_middleware_rise_with_the_loop():
+    ask = ('import os, rclpy\n'
+           'from armsense_driver import loop_realtime\n'
+           'rclpy.init()\n'
+           'node = rclpy.create_node("x")\n'
+           'threads = loop_realtime._receivers()\n'
+           'assert threads\n'
+           'p = loop_realtime.realtime_privileges()\n'
+           'policies = {os.sched_getscheduler(t) & ~os.SCHED_RESET_ON_FORK for t in threads}\n'
+           'assert policies == {os.SCHED_FIFO if p.fifo else os.SCHED_OTHER}, policies\n'
+           'rclpy.shutdown()\n')
+    subprocess.run([sys.executable, '-c', ask], check=True, timeout=PATIENCE)

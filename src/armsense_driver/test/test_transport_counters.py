@@ -34,6 +34,7 @@ def test_quantiles_are_upper_edges():
     summary = counters.summary()
     assert summary.latency_p50_us == 32
     assert summary.latency_p99_us == 1024
+    assert summary.latency_histogram == '32 us: 98, 1024 us: 2'
 
 
 def test_drops_have_no_latency_and_empty_counters_no_quantile():

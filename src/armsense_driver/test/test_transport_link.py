@@ -91,3 +91,19 @@ def test_nan_is_refused_before_anything_is_sent():
         link.exchange(bad)
     assert link.next_index == 0
     assert link.counters.frames == 0
+
+
+def test_a_damaged_reply_is_asked_for_again_at_once():
+    good, bad = reply(1, 0), bytes(34)
+    link = SpiLink(PROTOCOL, Script(bad, good, bad, bad, b''), retries=1)
+    assert link.exchange(BoardCommand()).outcome is Outcome.OK
+    assert link.exchange(BoardCommand()).outcome is Outcome.MALFORMED
+    assert link.counters.retries == 2
+    assert link.counters.frames == 4
+    assert link.transport.indices == [0, 1, 2, 3]
+
+
+def test_a_board_that_needs_a_pause_is_not_asked_twice():
+    link = SpiLink(by_name('udriver_spi'), Script(bytes(34)), retries=1)
+    assert link.exchange(BoardCommand()).state is None
+    assert link.counters.retries == 0

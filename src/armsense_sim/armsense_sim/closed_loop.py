@@ -111,10 +111,9 @@ class ClosedLoop:
                 each(cycle)
 
     def _step_boards(self) -> list[float]:
-        state = self.plant.state
-        return self.rack.step(self.dt, state.motor_position.tolist(),
-                              state.motor_velocity.tolist(), state.joint_position.tolist(),
-                              self._gauges.read(state.strain).tolist())
+        position, velocity, joint_position, strain = self.plant.readings
+        return self.rack.step(self.dt, position, velocity, joint_position,
+                              self._gauges.read(strain))
 
     def _control(self, reading: Reading, enabled: bool) -> tuple[ArmState, Command | None]:
         arm = self._estimator.step(reading.position, reading.torque, reading.joint_position,
@@ -135,8 +134,10 @@ class ClosedLoop:
                                    reading.strain, enabled, self.dt)
         self._residual = result.filtered if result.valid else None
         if result.detection is not None:
-            j = result.detection.joint
-            self._collision = CollisionEvent(self.model.joint_names[j], self.model.link_names[j])
+            joint = result.detection.joint
+            hit = result.isolation.joint if result.isolation else joint
+            self._collision = CollisionEvent(self.model.joint_names[joint],
+                                             self.model.link_names[hit])
             self._collision_seq = self.driver.seq
             self.driver.report_collision(self.driver.seq)
         return result

@@ -38,6 +38,7 @@ class Setup:
     joint: int                              # the one that swings
     stiffness: float = 10e3                 # [N/m]
     dissipation: float = 0.04               # [s/m] alpha of Hunt and Crossley
+    speed: float = 100.0                    # [deg/s] of the swing, where no duration is given
 
 
 # Thesis 000, section 5.3: from vertical to 120 degrees (joint 2 of the document counts from the
@@ -79,7 +80,8 @@ class CollisionTrial:
     """One arm in front of its obstacle; `run` it, then look at `result`."""
 
     def __init__(self, setup: Setup, strategy: str, *, monitor: CollisionMonitor | None = None,
-                 config: ControllerConfig | None = None, seed: int = 1) -> None:
+                 config: ControllerConfig | None = None, model: ArmModel | None = None,
+                 seed: int = 1) -> None:
         """Put arm and obstacle in place.
 
         Args:
@@ -87,10 +89,11 @@ class CollisionTrial:
             strategy: Reaction to the collision.
             monitor: None: the arm's own from `config/detection.yaml`.
             config: None: the arm's own from `config/controllers.yaml`.
+            model: The arm, also of the simulation; None: as in `config/arms`.
             seed: Of every random number.
         """
         self.setup, self.strategy = setup, strategy
-        self.model = ArmModel.load(setup.arm)
+        self.model = model or ArmModel.load(setup.arm)
         # The arm stands on a pedestal beside the obstacle: no floor. The trajectory is not given
         # up for its tolerance: without reaction the arm shall press on.
         config = replace(config or ControllerConfig.of(self.model), floor=None,
@@ -150,12 +153,12 @@ def detection(model: ArmModel) -> DetectionConfig:
 
 
 def swing(setup: Setup, model: ArmModel) -> QuinticSpline:
-    """A quintic of the given duration; where that is 0, 100 deg/s and up to 200 deg/s^2."""
+    """A quintic of the given duration; where that is 0, the given speed, up to 200 deg/s^2."""
     start, goal = np.array(setup.start), np.array(setup.goal)
     if setup.duration > 0.0:
         rest = np.zeros((2, model.n))
         return QuinticSpline([0.0, setup.duration], [start, goal], rest, rest)
-    speed, acceleration = math.radians(100.0), math.radians(190.0)
+    speed, acceleration = math.radians(setup.speed), math.radians(190.0)
     return cruise(start, goal, speed, acceleration)
 
 

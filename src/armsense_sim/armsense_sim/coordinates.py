@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armsense_sim.arm_spec import ArmSpec
-from armsense_sim.plant import PlantState
+from armsense_sim.plant import PlantState, Readings
 
 Array = NDArray[np.float64]
 
@@ -40,6 +40,15 @@ class Coordinates:
         velocity = self._velocity_map.dot(qvel)   # motor, joint: (2 n,)
         return PlantState(time, position[:n], velocity[:n], position[n:2 * n], velocity[n:],
                           position[2 * n:])
+
+    def readings(self, qpos: Array, qvel: Array) -> Readings:
+        """The same for sensors, in plain floats."""
+        n = self.n
+        if self.nq == n:
+            position = qpos.tolist()
+            return Readings(position, qvel.tolist(), position, self._no_strain_list)
+        values = self._position_map.dot(qpos).tolist()
+        return Readings(values[:n], qvel[self.motor].tolist(), values[n:2 * n], values[2 * n:])
 
     def balance(self, qpos: Array, goal: Array, load: Array) -> None:
         """Write into qpos where the arm rests at joint positions `goal`.
@@ -90,6 +99,7 @@ class Coordinates:
         self._position_map = np.vstack([motor, link, strain])   # (3 n, nq)
         self._velocity_map = np.vstack([motor, link])           # (2 n, nq)
         self._no_strain = np.zeros(self.n)
+        self._no_strain_list = [0.0] * self.n
         self._no_strain.flags.writeable = False                 # every state shares it
 
     def _find_springs(self, arm: ArmSpec) -> None:

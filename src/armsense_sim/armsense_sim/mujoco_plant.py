@@ -16,7 +16,7 @@ from armsense_sim.arm_spec import ArmSpec
 from armsense_sim.coordinates import Coordinates
 from armsense_sim.hunt_crossley import HuntCrossley
 from armsense_sim.obstacles import cross, Obstacle, RIGID
-from armsense_sim.plant import Contact, PlantState
+from armsense_sim.plant import Contact, PlantState, Readings
 from armsense_sim.stable_step import stable_step
 from armsense_sim.surroundings import Surroundings
 
@@ -39,7 +39,8 @@ class MujocoPlant:
         self.config = arm.config
         self.n = arm.config.n
         self._around = Surroundings(arm)
-        self._dt, self._count = 0.0, 1   # period of the caller, steps in it
+        self._dt, self._count, self._free_step = 0.0, 1, 0.0   # period of the caller, steps in it
+        self._timestep = 0.0   # of MuJoCo, as set last
         model = arm.spec.compile()
         self._coordinates = Coordinates(arm, model)
         self._motor = self._coordinates.motor
@@ -58,6 +59,11 @@ class MujocoPlant:
     def state(self) -> PlantState:
         """State now."""
         return self._coordinates.state(self.data.time, self._qpos, self._qvel)
+
+    @property
+    def readings(self) -> Readings:
+        """State now, for sensors."""
+        return self._readings
 
     @property
     def contact(self) -> list[Contact]:
@@ -126,6 +132,7 @@ class MujocoPlant:
             self._coordinates.balance(self._qpos, goal, self.data.qfrc_bias)
         self._applied[self._motor] = self.holding_torque
         mujoco.mj_forward(self.model, self.data)
+        self._sense()
 
     def step(self, motor_torque: ArrayLike, dt: float) -> None:
         """Advance by dt [s] under motor torques [Nm], joint side, before friction, (n,)."""
@@ -139,10 +146,13 @@ class MujocoPlant:
         else:
             if dt != self._dt:
                 self._dt, self._count = dt, max(1, math.ceil(dt / self.longest_step - 1e-9))
-            self._set_timestep(dt / self._count)
+                self._free_step = dt / self._count
+            if self._timestep != self._free_step:   # setting it costs as much as a step
+                self.model.opt.timestep = self._timestep = self._free_step
             mujoco.mj_step(self.model, self.data, self._count)
             self._around.contacts = []
-        if not math.isfinite(self._qvel.dot(self._qvel)):   # a third of the time of a sum
+        self._sense()
+        if not math.isfinite(sum(self._readings.motor_velocity)):
             raise ArmsenseError(f'{self.config.arm}: the simulation left all bounds at '
                                 f'{self.data.time:.4f} s under motor torques '
                                 f'{np.asarray(motor_torque).tolist()} Nm')
@@ -245,10 +255,16 @@ class MujocoPlant:
         self._timestep = model.opt.timestep
         # MuJoCo would start over from zero without a word when a number is not finite.
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        # One kinematic tree: looking for islands in it finds nothing and costs time.
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         if not self._around.obstacles:   # saves the search for contacts
             model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         self._around.bind(model, data, hands)
         mujoco.mj_forward(model, data)
+        self._sense()
+
+    def _sense(self) -> None:
+        self._readings = self._coordinates.readings(self._qpos, self._qvel)
 
     def _place(self, obstacle: Obstacle) -> None:
         self._around.add(obstacle)
@@ -274,10 +290,6 @@ class MujocoPlant:
             coulomb + more * math.exp(-(ratio := velocity / slow) * ratio)
             for velocity, (coulomb, more, slow) in zip(velocities, self._stribeck, strict=True)]
 
-    def _set_timestep(self, h: float) -> None:
-        if abs(h - self._timestep) > 1e-12:   # setting it costs as much as a step
-            self.model.opt.timestep = self._timestep = h
-
     def _step_touching(self, dt: float) -> None:
         """Steps with forces of the surroundings, fine ones close to an obstacle."""
         model, data, around = self.model, self.data, self._around
@@ -287,7 +299,9 @@ class MujocoPlant:
             mujoco.mj_step1(model, data)
             left = end - data.time
             longest = fine if data.ncon else self.longest_step
-            self._set_timestep(left / math.ceil(left / longest - 1e-6))
+            h = left / math.ceil(left / longest - 1e-6)
+            if abs(h - self._timestep) > 1e-12:
+                model.opt.timestep = self._timestep = h
             around.touch()
             mujoco.mj_step2(model, data)
         around.end_pushes(data.time)

@@ -25,6 +25,15 @@ class PlantState(NamedTuple):
     strain: Array            # [1] at the gauges; 0 where a link has none
 
 
+class Readings(NamedTuple):
+    """What the sensors of an arm meet, (n,) each; plain floats, which emulated boards take."""
+
+    motor_position: list[float]    # [rad]
+    motor_velocity: list[float]    # [rad/s]
+    joint_position: list[float]    # [rad]
+    strain: list[float]            # [1]
+
+
 class Contact(NamedTuple):
     """One true contact."""
 
@@ -45,6 +54,11 @@ class Plant(Protocol):
     @property
     def state(self) -> PlantState:
         """State now."""
+        ...
+
+    @property
+    def readings(self) -> Readings:
+        """State now, for sensors."""
         ...
 
     @property

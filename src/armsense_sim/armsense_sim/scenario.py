@@ -5,7 +5,9 @@ same seed is the same run:
 
     events:
       - {time: 2.0, place: {name: wall, position: [0.5, 0.2, 0.3], radius: 0.05, stiffness: 2.0e4}}
+      - {time: 2.5, move: {name: wall, position: [0.5, 0.3, 0.3]}}
       - {time: 3.0, remove: wall}
+      - {time: 3.5, hand: {position: [0.4, 0.3, 0.4]}}
       - {time: 4.0, push: {link: link4, point: [0.05, 0, 0], force: [0, 0, -8], duration: 0.3}}
       - {time: 5.0, payload: {mass: 0.2}}
       - {time: 6.0, fault: {name: drop_burst, board: 1}}
@@ -13,7 +15,7 @@ same seed is the same run:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from armsense_core import schema
@@ -21,7 +23,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.schema import quantity
 from armsense_driver.emulator import Fault
 from armsense_driver.emulator.rack import BoardRack
-from armsense_sim.mujoco_plant import MujocoPlant
+from armsense_sim.mujoco_plant import HAND, MujocoPlant
 
 Vector = tuple[float, float, float]
 
@@ -35,6 +37,24 @@ class Place:
     radius: float | None = quantity(None, unit='m', above=0)
     box: Vector | None = None                 # [m]
     stiffness: float | None = quantity(None, unit='N/m', above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hand:
+    """A mass behind stiff skin, loosely held; see `MujocoPlant.place_hand`."""
+
+    position: Vector                          # [m] world frame
+    name: str = HAND
+    mass: float = quantity(0.6, unit='kg', above=0)
+    stiffness: float = quantity(75e3, unit='N/m', above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """An obstacle or hand to another place."""
+
+    name: str
+    position: Vector                          # [m] world frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +84,18 @@ class Event:
 
     time: float = quantity(unit='s', low=0)
     place: Place | None = None
+    hand: Hand | None = None
+    move: Move | None = None
     remove: str | None = None
     push: Push | None = None
     payload: Payload | None = None
     fault: BoardFault | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ('place', 'remove', 'push', 'payload', 'fault')
-                 if getattr(self, name) is not None]
+        kinds = [field.name for field in fields(self) if field.name != 'time']
+        given = [name for name in kinds if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ArmsenseError(f'an event needs one of place, remove, push, payload, fault; '
+            raise ArmsenseError(f'an event needs one of {", ".join(kinds)}; '
                                 f'this one has {", ".join(given) or "none"}')
 
 
@@ -107,6 +129,12 @@ class Stage:
             place = event.place
             plant.place_obstacle(place.name, place.position, radius=place.radius, box=place.box,
                                  stiffness=place.stiffness)
+        elif event.hand is not None:
+            hand = event.hand
+            plant.place_hand(hand.position, mass=hand.mass, stiffness=hand.stiffness,
+                             name=hand.name)
+        elif event.move is not None:
+            plant.move_obstacle(event.move.name, event.move.position)
         elif event.remove is not None:
             plant.remove_obstacle(event.remove)
         elif event.push is not None:

@@ -1,34 +1,18 @@
-"""Sensors on the link side: joint encoders and strain gauges. Seeded.
+"""Strain gauges on the links. Seeded.
 
-What the motor boards measure (motor encoders, currents) is emulated with the boards; load cells
-have a module of their own.
+What the motor boards measure (encoders, currents) is emulated with the boards; load cells have a
+module of their own.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armsense_core.model.arm_config import ArmConfig
 
-Array = NDArray[np.float64]
-
-
-class JointEncoders:
-    """Absolute encoders on the links; joints without one read exactly."""
-
-    def __init__(self, config: ArmConfig) -> None:
-        """Encoders of an arm as its yaml lists them."""
-        encoders = [joint.joint_encoder for joint in config.joints.values()]
-        self._step = np.array([2.0 * math.pi / e.counts if e else 0.0 for e in encoders])
-        self._divisor = np.where(self._step > 0.0, self._step, 1.0)
-
-    def read(self, joint_position: Array) -> Array:
-        """Readings [rad], (n,): the count that has been passed, as a wheel reports it."""
-        counted = np.floor(joint_position / self._divisor) * self._step
-        return np.where(self._step > 0.0, counted, joint_position)
+NOISE_BLOCK = 4096   # numbers drawn at a time: one alone costs microseconds
 
 
 class StrainGauges:
@@ -45,14 +29,23 @@ class StrainGauges:
             full_scale: Largest strain the amplifier passes [1]; assumed.
             bits: Of the converter; assumed.
         """
-        self._present = np.array([joint.strain is not None for joint in config.joints.values()])
+        self._present = [joint.strain is not None for joint in config.joints.values()]
+        self._none = not any(self._present)
         self._rng = np.random.default_rng(seed)
-        self._noise = noise
+        self._noise: list[float] = []
+        self._deviation = noise
         self._full_scale = full_scale
         self._step = 2.0 * full_scale / 2**bits
 
-    def read(self, strain: Array) -> Array:
+    def read(self, strain: Sequence[float]) -> list[float]:
         """Readings [1], (n,); 0 where there is no gauge."""
-        noisy = strain + self._noise * self._rng.standard_normal(len(strain))
-        counted = np.round(noisy / self._step) * self._step
-        return np.where(self._present, np.clip(counted, -self._full_scale, self._full_scale), 0.0)
+        if self._none:
+            return [0.0] * len(strain)
+        return [self._reading(float(value)) if present else 0.0
+                for value, present in zip(strain, self._present, strict=True)]
+
+    def _reading(self, strain: float) -> float:
+        if not self._noise:
+            self._noise = self._rng.normal(0.0, self._deviation, NOISE_BLOCK).tolist()
+        value = round((strain + self._noise.pop()) / self._step) * self._step
+        return min(max(value, -self._full_scale), self._full_scale)

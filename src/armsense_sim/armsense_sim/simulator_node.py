@@ -16,8 +16,10 @@ from std_srvs.srv import Trigger
 
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
-from armsense_driver.emulator import CanServer, socket_paths, SpiServer
+from armsense_driver.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
 from armsense_driver.emulator.arm_rack import ArmRack
+from armsense_driver.emulator.faults import check_fault
+from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import event_qos, Loop, run_node
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
@@ -68,7 +70,9 @@ class SimulatorNode(Node):
         self._server = server(self._boards.rack, paths)
         self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
                             else Scenario(), self._plant, self._boards.rack)
-        self._cells = LoadCellTopic(self, config, settings.seed) if settings.load_cells else None
+        self._cells = LoadCellTopic(
+            self, config, settings.seed, qos=lockstep_qos() if settings.lockstep else None,
+        ) if settings.load_cells else None
         self._pending: list[Event] = []      # from services, acted on between two steps
         self._seq = 0
         self._touching = False
@@ -95,15 +99,15 @@ class SimulatorNode(Node):
         while self._pending:
             self._try(self._pending.pop(0))
         self._stage.advance(now)
-        state = self._plant.state
-        torque = self._boards.step(
-            self._dt, state.motor_position.tolist(), state.motor_velocity.tolist(),
-            state.joint_position.tolist(), self._gauges.read(state.strain).tolist())
+        position, velocity, joint_position, strain = self._plant.readings
+        torque = self._boards.step(self._dt, position, velocity, joint_position,
+                                   self._gauges.read(strain))
         self._report_trips(now)
         if not exchange():
             return
-        # Like a real arm without brakes it lies on its stand until the motors carry it.
-        self._supported = self._supported and not self._boards.driving
+        # Like a real arm without brakes it lies on its stand until the motors carry it. Motors
+        # that are only on do not: a CAN board is ready up to a second before it says so.
+        self._supported = self._supported and not self._boards.carrying
         if not self._supported:
             self._plant.step(torque, self._dt)
             self._publish_truth(now)
@@ -116,7 +120,8 @@ class SimulatorNode(Node):
                 self._errors[number] = board.error
                 if board.error:
                     self.get_logger().warning(
-                        f'board {number} tripped at {now:.3f} s: {board.error.name.lower()}')
+                        f'board {number} tripped at {now:.3f} s: {board.error.name.lower()}, '
+                        f'{board.silence * 1e3:.0f} ms after the last command')
 
     def _try(self, event: Event) -> None:
         try:
@@ -157,6 +162,12 @@ class SimulatorNode(Node):
 
     def _inject_fault(self, request: InjectFault.Request,
                       response: InjectFault.Response) -> InjectFault.Response:
+        rack = self._boards.rack
+        try:
+            check_fault(Fault(request.fault, request.board), [board.bus for board in rack.boards])
+        except UnknownFault as error:
+            response.message = str(error)
+            return response
         self._pending.append(Event(time=0.0, fault=BoardFault(
             name=request.fault, board=request.board, duration=request.duration or 1e9)))
         response.success, response.message = True, 'with the next step'
@@ -193,21 +204,17 @@ class _SimulatorLoop(Loop):
         deadline = time.monotonic() + LAST_WORDS
         while any(self._server.connected) and time.monotonic() < deadline:
             self._server.poll(0.01)
-            self._flush()
-
-    def _flush(self) -> None:
-        if hasattr(self._server, 'flush'):
             self._server.flush()
 
     def _wait_for_driver(self) -> bool:
-        self._flush()
+        self._server.flush()
         while not self._stopped:
             if self._server.wait_all(0.2):
                 return True
         return False
 
     def _serve_until_deadline(self) -> bool:
-        self._flush()
+        self._server.flush()
         while not self._stopped:
             left = self._deadline - time.monotonic()
             if left <= 0.0:

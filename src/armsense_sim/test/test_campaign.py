@@ -1,26 +1,33 @@
 """Campaigns: seeded, against ground truth, resumable."""
 
 import json
+import os
 
+import distributed
 import numpy as np
 import pytest
 
+from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_core.detector import fixed_thresholds
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
+from armsense_core.simulate import watch
 from armsense_sim import campaign_command
-from armsense_sim.campaign import tasks
+from armsense_sim.campaign import identification, tasks
 from armsense_sim.campaign.campaign import Campaign
 from armsense_sim.campaign.case import BODIES, CaseMaker
 from armsense_sim.campaign.collision import record_collision
 from armsense_sim.campaign.free_motion import record_free
+from armsense_sim.campaign.goals import judge
+from armsense_sim.campaign.identification import identify_arm
 from armsense_sim.campaign.individual import Individual, Variation
 from armsense_sim.campaign.results import pareto_front, summarise
-from armsense_sim.campaign.setup import Setup
+from armsense_sim.campaign.setup import Known, Setup, worker
 from armsense_sim.campaign.tasks import run_task, Task
 from armsense_sim.campaign.workers import run_tasks
 
 MODEL = ArmModel.load('laas4')
+SETUP = Setup(arm='laas4', observers=('first_order',))
 KEYS = {'arm', 'collisions', 'missed', 'unobservable', 'free_hours', 'false_alarms', 'delay_ms',
         'min_force_n', 'link_accuracy', 'force_error_n'}
 
@@ -63,8 +70,6 @@ def test_a_push_has_the_truth_of_its_force():
 
 
 def run_residual(collision):
-    from armsense_core.collision_monitor import CollisionMonitor
-    from armsense_core.simulate import watch
     return watch(CollisionMonitor(MODEL, thresholds=fixed_thresholds([1e6] * 4)),
                  collision.tape).filtered
 
@@ -74,6 +79,7 @@ def record(delay, peak=50.0, lever=0.5, link='link4', **changes):
              'hard': True, 'limit': 5.0, 'speed': 0.5, 'torque': [0.0, 0.0, 0.0, 5.0]}
     found = {'early': 0, 'delay': delay, 'link': None if delay is None else link, 'force': 20.0,
              'load': [0.0, 0.0, 0.0, 10.0], 'height': 0.0 if delay is None else 5.0,
+             'link_observable': True,
              'force_error': 1.0, 'point_error': 0.01}
     return {'task': 'x', 'truth': truth | changes, 'observers': {'a': found}}
 
@@ -109,6 +115,7 @@ def test_pareto_front():
 def test_a_campaign_runs_resumes_and_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, 'CHUNK', 2.0)
     monkeypatch.setattr('armsense_sim.campaign.campaign.CHUNK', 2.0)
+    monkeypatch.setattr(identification, 'SECONDS', 6.0)
     setup = Setup(arm='laas4', observers=('first_order', 'direct'), calibration_minutes=0.15,
                   arms=1)
     first = Campaign(setup, tmp_path).run(3, 2.0 / 3600.0)
@@ -121,7 +128,7 @@ def test_a_campaign_runs_resumes_and_grows(tmp_path, monkeypatch):
     cache = again.cache
     cache.write_text(cache.read_text() + '{"task": "collision-9", "tru')   # cut off
     assert again.run(3, 2.0 / 3600.0) == first
-    assert done == [('collisions and free motion', 0)]
+    assert done == [('identification', 0), ('collisions and free motion', 0)]
     assert len(again.records) == lines
 
 
@@ -134,10 +141,11 @@ def test_another_setup_has_another_cache(tmp_path):
 def test_a_missing_cluster_package_is_explained(monkeypatch):
     monkeypatch.setitem(__import__('sys').modules, 'distributed', None)
     with pytest.raises(ArmsenseError, match='dask'):
-        list(run_tasks(Setup(arm='laas4'), {}, [Task('free', 0)], 1, 'tcp://nowhere:8786'))
+        list(run_tasks(Setup(arm='laas4'), Known(), [Task('free', 0)], 1, 'tcp://nowhere:8786'))
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Campaign, '_models', lambda self: ())
     monkeypatch.setattr(Campaign, '_thresholds', lambda self: {
         (name, arm): fixed_thresholds([0.75, 0.95, 0.25, 0.22])
         for name in self.setup.observers for arm in range(self.setup.arms)})
@@ -152,9 +160,59 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize('arm', ['biorob', 'tudor'])
 def test_elastic_arms_feel_a_hard_impact(arm):
     model = ArmModel.load(arm)
-    setup = Setup(arm=arm, observers=('first_order',))
-    limits = {('first_order', 0): tasks.worker(setup).config.thresholds(model)}
-    found = run_task(setup, limits, Task('collision', 3))     # steel
+    observer = DetectionConfig.of(model).observer
+    setup = Setup(arm=arm, observers=(observer,))
+    known = Known(limits={(observer, 0): worker(setup).config.thresholds(model)})
+    found = run_task(setup, known, Task('collision', 3))     # steel
     assert found['truth']['body'] == 'steel'
-    assert found['observers']['first_order']['delay'] < 0.04
-    assert found['observers']['first_order']['early'] == 0
+    assert found['observers'][observer]['delay'] < 0.04
+    assert found['observers'][observer]['early'] == 0
+
+
+def test_the_model_is_identified_and_better_than_the_files():
+    """An arm 10 % off its files: its own model takes gravity's errors out of the residual."""
+    individual = Individual(MODEL, Variation(mismatch=0.1, payload=0.0, friction=0.0), 4)
+    found = identify_arm(individual, 4, seconds=12.0).apply(MODEL)
+    tape = record_free(individual, 4.0, 9)
+
+    def typical(model):
+        monitor = CollisionMonitor(model, thresholds=fixed_thresholds([1e6] * 4))
+        return np.sqrt(np.mean(watch(monitor, tape).filtered[300:] ** 2, axis=0))
+
+    assert typical(found)[1] < 0.6 * typical(MODEL)[1]
+    assert typical(found).sum() < 0.9 * typical(MODEL).sum()
+
+
+def test_runs_of_one_arm_differ_in_payload_and_friction():
+    individual = Individual(MODEL, Variation(payload=0.5, friction=0.2), 4)
+    one, other, bare = (individual.loop(run=run) for run in (1, 2, None))
+    loads = [loop.plant.holding_torque for loop in (one, other, bare)]
+    assert np.abs(loads[0] - loads[1]).max() > 0.01
+    assert np.abs(loads[0] - loads[2]).max() > 0.01
+    frictions = [loop.config.joints['joint1'].friction.coulomb for loop in (one, other, bare)]
+    assert len(set(frictions)) == 3
+
+
+def test_a_goal_that_is_missed_says_by_how_much_and_why():
+    summary = summarise('laas4', 'a', [record(0.004), record(0.02), record(None)])
+    goals = {g['goal']: g for g in judge(summary, MODEL.config, worker(SETUP).config, 0.1)}
+    assert not goals['missed']['met']
+    assert '50.0 N' in goals['missed']['why']
+    median = goals['median delay of hard impacts [ms]']
+    assert (median['got'], median['wanted'], median['met']) == (12.0, '<= 5', False)
+    assert 'memory' in median['why']
+    assert goals['false alarms']['met']
+
+
+def test_two_workers_of_a_cluster_do_what_one_process_does():
+    known = Known(limits={('first_order', arm): fixed_thresholds([0.75, 0.95, 0.25, 0.22])
+                          for arm in range(2)})
+    work = [Task('collision', 3), Task('collision', 12)]
+    expected = {found['task']: found for found in run_tasks(SETUP, known, work, 1)}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
+                                  dashboard_address=None) as cluster:
+        found = list(run_tasks(SETUP, known, work, 1, cluster.scheduler_address))
+        workers = [w.pid for w in cluster.workers.values()]
+    assert {r['task']: r for r in found} == expected
+    assert len(workers) == 2
+    assert not any(os.path.exists(f'/proc/{pid}') for pid in workers)

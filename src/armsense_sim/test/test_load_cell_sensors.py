@@ -7,8 +7,8 @@ import pytest
 
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
 from armsense_core.model.arm_config import LoadCellsConfig
+from armsense_identification.tables.static_loads import static_tables
 from armsense_sim.load_cell_sensors import CellErrors, PERFECT, SimulatedCells
-from bench.base_tables import static_tables
 
 SQUARE = ((0.1, 0.1), (-0.1, 0.1), (-0.1, -0.1), (0.1, -0.1))
 CONFIG = LoadCellsConfig(positions=SQUARE, capacity=50.0, noise=0.02)

@@ -39,8 +39,24 @@ def test_events_happen_when_they_are_due(tmp_path):
     assert plant.model.body_mass.sum() - before == pytest.approx(0.2)
 
 
+def test_a_hand_comes_moves_and_goes(tmp_path):
+    scenario = read(tmp_path, [
+        {'time': 1.0, 'hand': {'position': [0.0, 0.8, 0.3]}},
+        {'time': 2.0, 'move': {'name': 'hand', 'position': [0.0, 0.7, 0.3]}},
+        {'time': 3.0, 'remove': 'hand'}])
+    config = ArmModel.load('laas4').config
+    plant = make_plant(config)
+    stage = Stage(scenario, plant, ArmRack(config).rack)
+    stage.advance(1.0)
+    assert plant.obstacles['hand'].mass == 0.6
+    stage.advance(2.0)
+    assert plant.obstacles['hand'].position.tolist() == [0.0, 0.7, 0.3]
+    stage.advance(3.0)
+    assert plant.obstacles == {}
+
+
 @pytest.mark.parametrize(('event', 'message'), [
-    ({'time': 1.0}, 'needs one of place, remove, push, payload, fault'),
+    ({'time': 1.0}, 'needs one of place, hand, move, remove, push, payload, fault'),
     ({'time': 1.0, 'remove': 'a', 'payload': {'mass': 1.0}}, 'this one has remove, payload'),
     ({'time': -1.0, 'remove': 'a'}, r'events\[0\].time is -1.0; it must be >= 0'),
     ({'time': 1.0, 'plaec': {}}, "unknown key 'plaec'.*did you mean 'place'"),

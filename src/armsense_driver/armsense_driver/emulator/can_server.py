@@ -1,25 +1,17 @@
-"""Serves the CAN boards of a rack to a driver in another process, one bus per board.
+"""CAN boards for a driver in another process, one bus per board.
 
-`flush` sends what the boards queued in `rack.step`; `poll` delivers what the driver sent. In
-lock-step a cycle is one current reference (id 0x005) per board, so the driver sends one in every
-cycle, zero when it wants nothing, and the first before it has heard anything. The zero that
-directly follows a system enable belongs to the enable sequence and ends no cycle::
-
-    while running:
-        torque = rack.step(dt, theta, omega)
-        server.flush()
-        server.wait_all(timeout=10.0) or fail()       # realtime: server.poll(0.0)
-        plant.integrate(torque, dt)
+In lock-step a cycle is one current reference (id 0x005) per board, so the driver sends one in
+every cycle, zero when it wants nothing, and the first before it has heard anything. The zero that
+directly follows a system enable belongs to the enable sequence and ends no cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import monotonic
 
+from armsense_driver.emulator.board_server import BoardServer
 from armsense_driver.emulator.can_board import CanFrame
 from armsense_driver.emulator.rack import BoardRack
-from armsense_driver.emulator.sockets import PacketServer
 from armsense_driver.protocol.udriver_can import (
     CommandCode,
     encode_command,
@@ -39,21 +31,12 @@ _SYSTEM_ENABLE = encode_command(CommandCode.SYSTEM_ENABLE, 1)
 _ZERO = encode_currents(0.0, 0.0)
 
 
-class CanServer:
+class CanServer(BoardServer):
     """The far end of one `SeqpacketBus` per board."""
 
     def __init__(self, rack: BoardRack, paths: Sequence[str]) -> None:
-        """Start to listen.
-
-        Args:
-            rack: the boards.
-            paths: one socket path per board; see `socket_paths`.
-        """
-        if len(paths) != len(rack.boards):
-            raise ValueError(f'{len(paths)} paths; expected {len(rack.boards)}, one per board')
-        self._rack = rack
-        self._packets = PacketServer(paths, MAX_PACKET)
-        self._waiting: set[int] = set()              # boards without a reference in this cycle
+        """Start to listen; see `BoardServer`."""
+        super().__init__(rack, paths, MAX_PACKET)
         self._heard = [True] * len(paths)            # the board sent something in this cycle
         self._enabling = [False] * len(paths)        # the last message was a system enable
 
@@ -79,23 +62,6 @@ class CanServer:
             packets = [] if served else self._packets.poll(0.0)
         return served
 
-    def wait_all(self, timeout: float) -> bool:
-        """Deliver until each board got its current reference of this cycle.
-
-        Returns:
-            False if `timeout` [s] passes before; the next call then goes on with the same cycle.
-        """
-        deadline = monotonic() + timeout
-        if not self._waiting:
-            self._waiting = set(range(len(self._rack.boards)))
-            self._tell_silence()
-        while self._waiting:
-            left = deadline - monotonic()
-            if left <= 0.0:
-                return False
-            self._waiting.difference_update(self.poll(left))
-        return True
-
     def _deliver(self, board: int, packet: bytes) -> bool:
         """Hand a packet to its board; True if it ends the board's cycle."""
         identifier, data, kind = unpack_message(packet)
@@ -108,16 +74,7 @@ class CanServer:
             return False
         return not (after_enable and data == _ZERO)
 
-    def _tell_silence(self) -> None:
+    def _begin_cycle(self) -> None:
         for port, heard in enumerate(self._heard):
             if not heard:
                 self._packets.send(port, pack_message(0, b'', SILENCE))
-
-    @property
-    def connected(self) -> list[bool]:
-        """Per board, whether a driver is connected."""
-        return self._packets.connected
-
-    def close(self) -> None:
-        """Stop listening and remove the sockets."""
-        self._packets.close()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from armsense_driver.emulator.alignment import Alignment, AlignmentResult
-from armsense_driver.emulator.motor import EmulatedMotor, MotorPhysics
+from armsense_driver.emulator.motor import EmulatedMotor, MotorPhysics, References
 from armsense_driver.emulator.profile import BoardProfile, WatchdogArming
 from armsense_driver.emulator.unsafe import PositionLimits, UnsafeFrames
 from armsense_driver.protocol.messages import (
@@ -69,6 +69,7 @@ class BoardCore:
         self.alignment_fails = [False, False]     # fault switches
         self.timestamp_frozen = False
         self._start_us = start_timestamp_ms * 1000
+        self._wrap_us = profile.clock_wrap_us
         self._dt = 0.0
         self._dt_us = 0.0
         self.power_cycle()
@@ -82,11 +83,11 @@ class BoardCore:
         self._motor_on = [False, False]
         self._aligned = [False, False]
         self._alignment: list[Alignment | None] = [None, None]
-        self._command = (_NO_COMMAND, _NO_COMMAND)
+        self._command: tuple[References, References] = (_NO_COMMAND, _NO_COMMAND)
         self._error_reported = False
         self._uptime_us = float(self._start_us)
         self._silence_us = 0.0           # [us] since the last command
-        self._timestamp_ms = self._clock_ms()
+        self._timestamp_ms = self._start_us // 1000 & 0xFFFF
         for motor in self.motors:
             motor.power_up()
 
@@ -107,14 +108,18 @@ class BoardCore:
         self._uptime_us += self._dt_us
         self._silence_us += self._dt_us
         if not self.timestamp_frozen:
-            self._timestamp_ms = self._clock_ms()
+            self._timestamp_ms = int(self._uptime_us + 0.5) % self._wrap_us // 1000 & 0xFFFF
         # The tolerance keeps accumulated rounding of dt from delaying the trip by a step.
         if self.timeout_ms and self._silence_us >= self.timeout_ms * 1000.0 - 1e-3:
             self._check_watchdog()
-        position_1, position_2 = shaft_position
+        (one, two), (position_1, position_2) = self.motors, shaft_position
         velocity_1, velocity_2 = shaft_velocity
-        return (self._step_motor(0, position_1, velocity_1),
-                self._step_motor(1, position_2, velocity_2))
+        one.sense(position_1)
+        two.sense(position_2)
+        if self.rollover_error and (one.encoder.rolled_over or two.encoder.rolled_over):
+            self.trip(BoardError.ROLLOVER)
+        return (self._step_motor(0, one, position_1, velocity_1),
+                self._step_motor(1, two, position_2, velocity_2))
 
     def trip(self, error: BoardError) -> None:
         """Switch off and report `error`; the first error stays."""
@@ -127,14 +132,18 @@ class BoardCore:
     def set_uptime(self, uptime: float) -> None:
         """Set the board's clock [s], e.g. to shortly before it wraps."""
         self._uptime_us = uptime * 1e6
-        self._timestamp_ms = self._clock_ms()
+
+    @property
+    def silence(self) -> float:
+        """Time since the last command [s]."""
+        return self._silence_us * 1e-6
 
     def status(self) -> BoardStatus:
         """Status word."""
-        encoder_1, encoder_2 = self._encoders
-        return _status(
-            self.system_enabled, *self._motor_on, *self._aligned, encoder_1.index_detected,
-            encoder_2.index_detected, encoder_1.index_toggle, encoder_2.index_toggle, self.error)
+        (one, two), (on_1, on_2), (ready_1, ready_2) = (
+            self._encoders, self._motor_on, self._aligned)
+        return _status(self.system_enabled, on_1, on_2, ready_1, ready_2, one.index_detected,
+                       two.index_detected, one.index_toggle, two.index_toggle, self.error)
 
     def state(self, last_index: int = 0) -> BoardState:
         """What the board would report now."""
@@ -174,23 +183,21 @@ class BoardCore:
         return any(on and motor.reference != 0.0
                    for on, motor in zip(self._motor_on, self.motors, strict=True))
 
-    def _step_motor(self, number: int, position: float, velocity: float) -> float:
-        motor = self.motors[number]
-        motor.sense(position)
-        if self.rollover_error and motor.encoder.rolled_over:
-            self.trip(BoardError.ROLLOVER)
+    def _step_motor(self, number: int, motor: EmulatedMotor, position: float,
+                    velocity: float) -> float:
         if not self._motor_on[number]:
             return motor.drive(None, velocity)
-        if self._alignment[number]:
-            return self._align(number, position, velocity)
+        alignment = self._alignment[number]
+        if alignment is not None:
+            return self._align(number, alignment, position, velocity)
         torque = motor.drive(self._command[number], velocity)
         if motor.heat > motor.max_heat:
             self.trip(BoardError.OTHER)
         return torque
 
-    def _align(self, number: int, position: float, velocity: float) -> float:
-        motor, alignment = self.motors[number], self._alignment[number]
-        assert alignment is not None
+    def _align(self, number: int, alignment: Alignment, position: float,
+               velocity: float) -> float:
+        motor = self.motors[number]
         alignment.sabotaged = self.alignment_fails[number]
         motor.drive(None, velocity)
         torque = alignment.step(self._dt, motor.encoder.counts, position, velocity)
@@ -202,9 +209,6 @@ class BoardCore:
             self._aligned[number] = True
             motor.encoder.set_zero()
         return torque
-
-    def _clock_ms(self) -> int:
-        return int(self._uptime_us + 0.5) % self.profile.clock_wrap_us // 1000 & 0xFFFF
 
     def _set_step(self, dt: float) -> None:
         if dt <= 0.0:

@@ -39,7 +39,7 @@ class Encoder:
         self._compensated = False
         self._index_raw = 0                # first pulse since power-up
         self._last_index_raw = 0
-        self._turn_of_index = (self.raw - self._index_phase) // self.counts_per_turn
+        self._find_turn()
         self.set_zero()
 
     def set_zero(self) -> None:
@@ -57,12 +57,11 @@ class Encoder:
         self.raw = raw
         if not self._started:
             self._started = True
-            self._turn_of_index = (raw - self._index_phase) // self.counts_per_turn
+            self._find_turn()
             self.set_zero()
             return 0
-        turn = (raw - self._index_phase) // self.counts_per_turn
-        if turn != self._turn_of_index:
-            self._pass_index(turn)
+        if not self._turn_begin <= raw < self._turn_end:
+            self._pass_index()
         return raw - before
 
     def slip(self, counts: int) -> None:
@@ -110,13 +109,18 @@ class Encoder:
         base = self._index_raw if self._compensated and self.index_detected else self._zero
         self._origin = base - self._slip
 
-    def _pass_index(self, turn: int) -> None:
-        passed = max(turn, self._turn_of_index)
-        self._turn_of_index = turn
+    def _find_turn(self) -> None:
+        """Between which two index pulses the shaft is."""
+        self._turn_begin = self.raw - (self.raw - self._index_phase) % self.counts_per_turn
+        self._turn_end = self._turn_begin + self.counts_per_turn
+
+    def _pass_index(self) -> None:
+        before = self._turn_begin
+        self._find_turn()
         if self.index_hidden:
             return
         self.index_toggle = not self.index_toggle
-        self._last_index_raw = passed * self.counts_per_turn + self._index_phase
+        self._last_index_raw = max(before, self._turn_begin)
         if not self.index_detected:
             self.index_detected = True
             self._index_raw = self._last_index_raw

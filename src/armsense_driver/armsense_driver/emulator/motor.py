@@ -21,11 +21,13 @@ from math import exp, tau
 import numpy as np
 
 from armsense_driver.emulator.encoder import Encoder
-from armsense_driver.protocol.messages import MotorCommand
 from armsense_driver.protocol.units import TURN
+
+References = tuple[float, ...]     # the numbers of a MotorCommand in its order
 
 CURRENT_SENSORS = ('signed', 'unsigned14')
 _NOISE_BLOCK = 4096
+_LARGEST_14_BIT = 2**14 - 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class EmulatedMotor:
         rate = self._update_encoder(shaft_position) * self._count_rate
         self.velocity += self._velocity_gain * (rate - self.velocity)
 
-    def drive(self, command: MotorCommand | None, shaft_velocity: float) -> float:
+    def drive(self, command: References | None, shaft_velocity: float) -> float:
         """Run law and current loop over one step; None switches the bridge off.
 
         Returns:
@@ -122,10 +124,15 @@ class EmulatedMotor:
         self.heat += self._heat_gain * (mean * mean - self.heat)
         torque = self._torque_constant * mean
         self.power = self._loss * mean * mean + torque * shaft_velocity
-        self.measured_current = self._read(mean)
+        if not self._noise:
+            self._stock_up()
+        steps = round((mean + self._noise.pop()) / self._resolution)
+        if self._unsigned:
+            steps = min(abs(steps), _LARGEST_14_BIT)
+        self.measured_current = steps * self._resolution
         return torque
 
-    def _law(self, command: MotorCommand) -> float:
+    def _law(self, command: References) -> float:
         position, velocity, current, kp, kd, limit, ki = command
         # The encoder's position is worked out only where a gain uses it.
         error = position - self.encoder.position if kp or ki else 0.0
@@ -142,11 +149,6 @@ class EmulatedMotor:
             self._integral = 0.0
         return limit if reference > limit else -limit if reference < -limit else reference
 
-    def _read(self, current: float) -> float:
-        if not self._noise:
-            self._noise = self._generator.normal(
-                0.0, self.physics.current_noise, _NOISE_BLOCK).tolist()
-        reading = round((current + self._noise.pop()) / self._resolution) * self._resolution
-        if self._unsigned:
-            return min(abs(reading), self.physics.current_full_scale - self._resolution)
-        return reading
+    def _stock_up(self) -> None:
+        self._noise = self._generator.normal(
+            0.0, self.physics.current_noise, _NOISE_BLOCK).tolist()

@@ -55,6 +55,7 @@ class BoardRack:
         self.boards = tuple(boards)
         self.time = 0.0                          # [s] emulated
         self.events: list[FaultEvent] = []       # everything the injector did
+        self._motors = [(board, slice(2 * k, 2 * k + 2)) for k, board in enumerate(boards)]
         self._seed = seed
         self._route = list(range(len(self.boards)))
         self._queue: list[tuple[float, int, Fault, FaultAction, bool]] = []
@@ -111,11 +112,8 @@ class BoardRack:
         if self.time + _ROUNDING >= self._next:
             self._run_events()
         torque: list[float] = []
-        first = 0
-        for board in self.boards:
-            last = first + 2
-            torque += board.step(dt, shaft_position[first:last], shaft_velocity[first:last])
-            first = last
+        for board, pair in self._motors:
+            torque += board.step(dt, shaft_position[pair], shaft_velocity[pair])
         return torque
 
     def power_cycle(self, board: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armsense_driver.emulator.encoder import Encoder
+from armsense_driver.emulator.motor import References
 from armsense_driver.protocol.messages import MotorCommand
 
 PositionLimits = tuple[tuple[float, float] | None, tuple[float, float] | None]
@@ -33,7 +34,7 @@ class UnsafeFrames:
     def total(self) -> int:
         return self.current + self.after_error + self.position
 
-    def inspect(self, number: int, command: MotorCommand, error_reported: bool,
+    def inspect(self, number: int, command: References, error_reported: bool,
                 encoder: Encoder) -> None:
         """Look at the command for one enabled motor.
 
@@ -44,7 +45,10 @@ class UnsafeFrames:
             encoder: of the motor, to know where its position counts from.
         """
         position, _, current, kp, _, limit, _ = command
+        limits = self.position_limits[number] if kp > 0.0 else None
         maximum = self.max_current[number] + _SLACK
+        if -limit <= current <= limit <= maximum and not (error_reported or limits):
+            return     # the usual case
         bound = limit + _LIMIT_STEP if limit + _LIMIT_STEP < maximum else maximum
         if not -bound <= current <= bound:
             self.current += 1
@@ -53,11 +57,10 @@ class UnsafeFrames:
             self.current += 1
             self.last = (f'motor {number}: current limit {limit:.3f} A; '
                          f'maximum {self.max_current[number]:.3f} A')
-        if error_reported and asks_for_torque(command):
+        if error_reported and asks_for_torque(MotorCommand(*command)):
             self.after_error += 1
             self.last = f'motor {number}: torque asked for after a reported error'
-        limits = self.position_limits[number]
-        if limits is not None and kp > 0.0:
+        if limits is not None:
             angle = position + encoder.origin_angle
             if not limits[0] - _SLACK <= angle <= limits[1] + _SLACK:
                 self.position += 1

@@ -13,13 +13,13 @@ import threading
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from std_srvs.srv import Trigger
 
 from armsense_core.base.cell_calibration import CalibrationFile, CellCalibration
 from armsense_core.base.cell_layout import CellLayout
 from armsense_core.errors import ArmsenseError
 from armsense_core.model.arm_config import ArmConfig
+from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.load_cells.can_amplifier import CanSource, DEFAULT_ID
 from armsense_driver.load_cells.cell_monitor import CellMonitor, MonitorOptions
@@ -67,8 +67,6 @@ class LoadCellsNode(LoopNode):
         self.create_service(Trigger, '~/tare', self._tare)
         self.create_service(Trigger, '~/clear_tare', self._clear_tare)
         self.create_service(SetString, '~/calibrate', self._calibrate)
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 1)
-        self.create_timer(1.0, self._publish_diagnostics)
         if self._settings.autostart:
             self.autostart()
 
@@ -139,7 +137,7 @@ class LoadCellsNode(LoopNode):
                 self.get_logger().error('; '.join(state.problems),
                                         throttle_duration_sec=COMPLAIN_EVERY)
 
-    # -- services and diagnostics ------------------------------------------------------------
+    # -- services and health -----------------------------------------------------------------
 
     def _tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self._answer(response, lambda: self.monitor.tare(time.monotonic()))
@@ -186,17 +184,12 @@ class LoadCellsNode(LoopNode):
             response.success, response.message = False, str(error)
         return response
 
-    def _publish_diagnostics(self) -> None:
+    def health(self) -> list[Health]:
         if self._source is None:
-            return
-        level = DiagnosticStatus.ERROR if self._problems else DiagnosticStatus.OK
-        values = [KeyValue(key=key, value=str(value))
-                  for key, value in self._source.problems.items()]
-        message = DiagnosticArray(status=[DiagnosticStatus(
-            level=level, name=f'{self.get_name()}: cells',
-            message='; '.join(self._problems) or 'all cells are well', values=values)])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+            return []
+        if self._problems:
+            return [Health('cells', '; '.join(self._problems), Level.ERROR, self._source.problems)]
+        return [Health('cells', 'all cells are well', values=self._source.problems)]
 
 
 def main() -> int:

@@ -7,11 +7,11 @@ for a frame; a table loop in Python needs ten times as long).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from zlib import crc32
 
 _REVERSED = bytes(int(f'{byte:08b}'[::-1], 2) for byte in range(256))
-_LAST_WORDS = Struct('<HH')
 
 
 def crc_bytes(data: bytes) -> bytes:
@@ -23,8 +23,9 @@ def crc_bytes(data: bytes) -> bytes:
 
 def crc_bytes_low_word_first(data: bytes) -> bytes:
     """CRC-32/MPEG-2 of `data` with its 16-bit words exchanged, as sensor frames carry it."""
-    crc = crc_bytes(data)
-    return crc[2:] + crc[:2]
+    reflected = crc32(data.translate(_REVERSED)) ^ 0xFFFFFFFF
+    return (reflected >> 16 | (reflected & 0xFFFF) << 16).to_bytes(4, 'little').translate(
+        _REVERSED)
 
 
 def has_crc(frame: bytes) -> bool:
@@ -35,11 +36,16 @@ def has_crc(frame: bytes) -> bool:
 
 def has_crc_low_word_first(frame: bytes) -> bool:
     """Whether the last four bytes are `crc_bytes_low_word_first` of those before them."""
-    reflected = frame.translate(_REVERSED)
-    low, high = _LAST_WORDS.unpack_from(reflected, len(reflected) - 4)
-    return crc32(reflected[:-4]) ^ 0xFFFFFFFF == high | low << 16
+    data, low, high = _data_and_words(len(frame)).unpack(frame.translate(_REVERSED))
+    return crc32(data) ^ 0xFFFFFFFF == high | low << 16
 
 
 def crc32_mpeg2(data: bytes) -> int:
     """CRC-32/MPEG-2 of `data` as a number."""
     return int.from_bytes(crc_bytes(data), 'big')
+
+
+@lru_cache
+def _data_and_words(length: int) -> Struct:
+    """Splits a frame of `length` bytes into its data and the two words of its checksum."""
+    return Struct(f'<{length - 4}sHH')

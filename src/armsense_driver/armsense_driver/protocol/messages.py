@@ -7,6 +7,7 @@ they are built four times as fast.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from math import nan
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -104,6 +105,12 @@ class BoardStatus(int):
             system << 15 | enabled[0] << 14 | ready[0] << 13 | enabled[1] << 12 | ready[1] << 11
             | detected[0] << 10 | detected[1] << 9 | toggle[0] << 8 | toggle[1] << 7
             | (error & 0xF))
+
+
+@lru_cache(64)
+def read_status(word: int) -> BoardStatus:
+    """The status of a word; remembered, because it seldom changes."""
+    return BoardStatus(word)
 
 
 _ERRORS = {int(error): error for error in BoardError}

@@ -44,13 +44,14 @@ from armsense_driver.protocol.errors import (
 from armsense_driver.protocol.messages import (
     BoardCommand,
     BoardState,
-    BoardStatus,
     build,
     MotorCommand,
     MotorState,
+    read_status,
 )
 from armsense_driver.protocol.spi_fields import (
     gain_bytes,
+    Gains,
     Layout,
     mode_word,
     read_gains,
@@ -86,10 +87,15 @@ class SpiProtocol:
 
     frame_length: int = field(init=False)       # [byte] in both directions
     _least_limit: int = field(init=False, repr=False)     # a limit byte of 0 may mean a large one
+    _command: Layout = field(init=False, repr=False)
+    _sensor: Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'frame_length', 38 if self.has_ki_and_power else 34)
         object.__setattr__(self, '_least_limit', 1 if self.zero_limit else 0)
+        extended = self.has_ki_and_power
+        object.__setattr__(self, '_command', _COMMAND_EXTENDED if extended else _COMMAND)
+        object.__setattr__(self, '_sensor', _SENSOR_EXTENDED if extended else _SENSOR)
 
     def encode_command(self, command: BoardCommand, index: int | None = None) -> bytes:
         """Frame that tells the board `command`.
@@ -106,26 +112,24 @@ class SpiProtocol:
         (p_1, v_1, i_1, kp_1, kd_1, limit_1, ki_1), (p_2, v_2, i_2, kp_2, kd_2, limit_2,
                                                      ki_2) = motors
         try:
-            if self.has_ki_and_power:
-                layout, gains = _COMMAND_EXTENDED, gain_bytes(
-                    self.limit_high_byte_is_motor_1, self._least_limit, kp_1, kp_2, kd_1, kd_2,
-                    limit_1, limit_2, ki_1, ki_2)
-            else:
-                layout, gains = _COMMAND, gain_bytes(
-                    self.limit_high_byte_is_motor_1, self._least_limit, kp_1, kp_2, kd_1, kd_2,
-                    limit_1, limit_2)
-            fields = (
+            return self.pack_command(
                 mode_word(enable, timeout_ms, motor_enable, compensation, rollover_error),
                 round(p_1 * POSITION_PER_RAD), round(p_2 * POSITION_PER_RAD),
                 round(v_1 * VELOCITY_PER_RAD_S), round(v_2 * VELOCITY_PER_RAD_S),
                 round(i_1 * CURRENT_PER_A), round(i_2 * CURRENT_PER_A),
-                gains, (own_index if index is None else index) & 0xFFFF)
+                gain_bytes(self.limit_high_byte_is_motor_1, self._least_limit, kp_1, kp_2, kd_1,
+                           kd_2, limit_1, limit_2,
+                           *((ki_1, ki_2) if self.has_ki_and_power else ())),
+                (own_index if index is None else index) & 0xFFFF)
         except (ValueError, OverflowError) as error:
             raise _non_finite(motors) from error
+
+    def pack_command(self, *numbers: Any) -> bytes:
+        """Frame of a command whose numbers are in units of the wire; see `unpack_command`."""
         try:
-            body = layout.pack(*fields)
+            body = self._command.pack(*numbers)
         except StructError:     # costs nothing in the usual case that everything fits
-            body = layout.pack_saturated(fields)
+            body = self._command.pack_saturated(numbers)
         return body + crc_bytes(body)
 
     def decode_command(self, frame: bytes) -> BoardCommand:
@@ -134,44 +138,62 @@ class SpiProtocol:
         Raises:
             FrameError: the frame is damaged; its subclass says how.
         """
+        mode, p_1, p_2, v_1, v_2, i_1, i_2, gains, index = self.unpack_command(frame)
+        enable, timeout_ms, motor_enable, compensation, rollover_error = read_mode(mode)
+        gains_1, gains_2 = self.read_gains(gains)
+        motors = (
+            MotorCommand(
+                p_1 / POSITION_PER_RAD, v_1 / VELOCITY_PER_RAD_S, i_1 / CURRENT_PER_A, *gains_1),
+            MotorCommand(
+                p_2 / POSITION_PER_RAD, v_2 / VELOCITY_PER_RAD_S, i_2 / CURRENT_PER_A, *gains_2))
+        return BoardCommand(
+            enable, motors, timeout_ms, index, motor_enable, compensation, rollover_error)
+
+    def unpack_command(self, frame: bytes) -> tuple[Any, ...]:
+        """The numbers of an intact command as they are on the wire.
+
+        Returns:
+            Mode word, positions, velocities and currents of both motors, block of gains, index.
+
+        Raises:
+            FrameError: the frame is damaged; its subclass says how.
+        """
         if len(frame) != self.frame_length or not has_crc(frame):
             raise self._damage(frame, crc_bytes(frame[:-4]))
-        layout = _COMMAND_EXTENDED if self.has_ki_and_power else _COMMAND
-        mode, p_1, p_2, v_1, v_2, i_1, i_2, gains, index = layout.unpack_from(frame)
-        enable, timeout_ms, motor_enable, compensation, rollover_error = read_mode(mode)
-        gains_1, gains_2 = read_gains(gains, self.limit_high_byte_is_motor_1, self.zero_limit)
-        motors = (
-            build(MotorCommand, (
-                p_1 / POSITION_PER_RAD, v_1 / VELOCITY_PER_RAD_S, i_1 / CURRENT_PER_A) + gains_1),
-            build(MotorCommand, (
-                p_2 / POSITION_PER_RAD, v_2 / VELOCITY_PER_RAD_S, i_2 / CURRENT_PER_A) + gains_2),
-        )
-        return build(BoardCommand, (
-            enable, motors, timeout_ms, index, motor_enable, compensation, rollover_error))
+        return self._command.unpack_from(frame)
+
+    def read_gains(self, block: bytes) -> tuple[Gains, Gains]:
+        """What the block of gains and limits says to the two motors."""
+        return read_gains(block, self.limit_high_byte_is_motor_1, self.zero_limit)
 
     def encode_state(self, state: BoardState) -> bytes:
-        """Frame in which a board answers `state` (the emulated board's side)."""
+        """Frame in which a board answers `state`."""
         status, timestamp_ms, motors, last_index = state
         (p_1, v_1, i_1, r_1, adc_1, power_1), (p_2, v_2, i_2, r_2, adc_2, power_2) = motors
-        layout, power = _SENSOR, b''
         try:
-            if self.has_ki_and_power:
-                layout, power = _SENSOR_EXTENDED, _POWER.pack_saturated(
-                    (round(power_1 * POWER_PER_W), round(power_2 * POWER_PER_W)))
-            fields = (
+            return self.pack_state(
                 status & 0xFFFF, timestamp_ms & 0xFFFF,
                 round(p_1 * POSITION_PER_RAD), round(p_2 * POSITION_PER_RAD),
                 round(v_1 * VELOCITY_PER_RAD_S), round(v_2 * VELOCITY_PER_RAD_S),
                 round(i_1 * CURRENT_PER_A), round(i_2 * CURRENT_PER_A),
                 round(r_1 * RESISTANCE_PER_OHM), round(r_2 * RESISTANCE_PER_OHM),
-                adc_1, adc_2, power, last_index & 0xFFFF)
+                adc_1, adc_2, self.power_bytes(power_1, power_2), last_index & 0xFFFF)
         except (ValueError, OverflowError) as error:
             raise _non_finite(motors) from error
+
+    def pack_state(self, *numbers: Any) -> bytes:
+        """Frame of a state whose numbers are in units of the wire; see `unpack_state`."""
         try:
-            body = layout.pack(*fields)
+            body = self._sensor.pack(*numbers)
         except StructError:
-            body = layout.pack_saturated(fields)
+            body = self._sensor.pack_saturated(numbers)
         return body + crc_bytes_low_word_first(body)
+
+    def power_bytes(self, power_1: float, power_2: float) -> bytes:
+        """Input powers [W] on the wire; nothing where the protocol has no place for them."""
+        if not self.has_ki_and_power:
+            return b''
+        return _POWER.pack_saturated((round(power_1 * POWER_PER_W), round(power_2 * POWER_PER_W)))
 
     def decode_state(self, frame: bytes) -> BoardState:
         """What the board answers in `frame`.
@@ -179,11 +201,8 @@ class SpiProtocol:
         Raises:
             FrameError: the frame is damaged; its subclass says how.
         """
-        if len(frame) != self.frame_length or not has_crc_low_word_first(frame):
-            raise self._damage(frame, crc_bytes_low_word_first(frame[:-4]))
-        layout = _SENSOR_EXTENDED if self.has_ki_and_power else _SENSOR
         (status, stamp, p_1, p_2, v_1, v_2, i_1, i_2, r_1, r_2, adc_1, adc_2, power,
-         index) = layout.unpack_from(frame)
+         index) = self.unpack_state(frame)
         power_1 = power_2 = nan
         if power:
             power_1, power_2 = (watts / POWER_PER_W for watts in _POWER.unpack_from(power))
@@ -195,7 +214,21 @@ class SpiProtocol:
                 p_2 / POSITION_PER_RAD, v_2 / VELOCITY_PER_RAD_S, i_2 / CURRENT_PER_A,
                 r_2 / RESISTANCE_PER_OHM, adc_2, power_2)),
         )
-        return build(BoardState, (BoardStatus(status), stamp, motors, index))
+        return build(BoardState, (read_status(status), stamp, motors, index))
+
+    def unpack_state(self, frame: bytes) -> tuple[Any, ...]:
+        """The numbers of an intact state as they are on the wire.
+
+        Returns:
+            Status word, timestamp, positions, velocities, currents, resistances and auxiliary
+            inputs of both motors, block of powers, index of the last accepted command.
+
+        Raises:
+            FrameError: the frame is damaged; its subclass says how.
+        """
+        if len(frame) != self.frame_length or not has_crc_low_word_first(frame):
+            raise self._damage(frame, crc_bytes_low_word_first(frame[:-4]))
+        return self._sensor.unpack_from(frame)
 
     def _damage(self, frame: bytes, expected: bytes) -> FrameError:
         """What is wrong with a frame that should end with the four bytes `expected`."""

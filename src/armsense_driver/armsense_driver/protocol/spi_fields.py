@@ -22,6 +22,9 @@ _RANGES = {
     'i': (-0x80000000, 0x7FFFFFFF), 'h': (-0x8000, 0x7FFF), 'H': (0, 0xFFFF), 'B': (0, 0xFF)}
 _REMEMBERED = 64     # modes, gains: more than the boards of one arm use at a time
 
+SYSTEM_ENABLE = 0x8000               # bits of the mode word
+MOTOR_ENABLE = (0x4000, 0x2000)
+
 
 class Layout:
     """A row of big-endian fields."""
@@ -68,8 +71,9 @@ def mode_word(enable: bool, timeout_ms: int, motor_enable: tuple[bool, bool],
               index_compensation: tuple[bool, bool], rollover_error: bool) -> int:
     """The mode word of a command."""
     return (
-        (0x8000 if enable else 0)
-        | (0x4000 if motor_enable[0] else 0) | (0x2000 if motor_enable[1] else 0)
+        (SYSTEM_ENABLE if enable else 0)
+        | (MOTOR_ENABLE[0] if motor_enable[0] else 0)
+        | (MOTOR_ENABLE[1] if motor_enable[1] else 0)
         | (0x1000 if rollover_error else 0)
         | (0x0800 if index_compensation[0] else 0) | (0x0400 if index_compensation[1] else 0)
         | min(max(timeout_ms, 0), 255))
@@ -79,7 +83,8 @@ def mode_word(enable: bool, timeout_ms: int, motor_enable: tuple[bool, bool],
 def read_mode(word: int) -> Mode:
     """What a mode word says."""
     return Mode(
-        word & 0x8000 != 0, word & 0xFF, (word & 0x4000 != 0, word & 0x2000 != 0),
+        word & SYSTEM_ENABLE != 0, word & 0xFF,
+        (word & MOTOR_ENABLE[0] != 0, word & MOTOR_ENABLE[1] != 0),
         (word & 0x0800 != 0, word & 0x0400 != 0), word & 0x1000 != 0)
 
 

@@ -37,6 +37,7 @@ class LinkSummary(NamedTuple):
     latency_p50_us: float         # upper edge of the bin that holds the quantile
     latency_p99_us: float
     latency_max_us: float
+    latency_histogram: str        # upper edge of each bin in use and how many replies are in it
 
 
 @dataclass
@@ -110,7 +111,9 @@ class LinkCounters:
             retries=self.retries,
             loss_percent=100.0 * lost / self.frames if self.frames else 0.0,
             latency_p50_us=self.quantile_us(0.50), latency_p99_us=self.quantile_us(0.99),
-            latency_max_us=self.latency_max * 1e6)
+            latency_max_us=self.latency_max * 1e6,
+            latency_histogram=', '.join(f'{2**k} us: {count}' for k, count
+                                        in enumerate(self.latency_bins) if count))
 
     def reset(self) -> None:
         """Start counting again."""

@@ -35,17 +35,20 @@ class SpiLink:
     """Exchanges commands and states with one SPI board and owns the frame index."""
 
     def __init__(self, protocol: SpiProtocol, transport: SpiTransport,
-                 first_index: int = 0) -> None:
+                 first_index: int = 0, retries: int = 0) -> None:
         """Make a link.
 
         Args:
             protocol: dialect of the board.
             transport: where the frames go.
             first_index: index of the first command, 0..65535.
+            retries: further transfers in the same exchange after a reply that was lost or
+                damaged. None where the board needs a pause between frames, nor in lock-step.
         """
         self.protocol = protocol
         self.transport = transport
         self.counters = LinkCounters()
+        self._retries = 0 if protocol.min_interval else retries
         self._index = first_index & 0xFFFF
         self._sent: int | None = None             # index of the previous command
         self._stamp = (-1, -1)                    # timestamp and index of the last reply
@@ -62,6 +65,15 @@ class SpiLink:
         Raises:
             NonFiniteValue: the command holds NaN or infinity; nothing was sent.
         """
+        result = self._transfer(command)
+        for _ in range(self._retries):
+            if result.state is not None:
+                break
+            self.counters.observe_retry()
+            result = self._transfer(command)
+        return result
+
+    def _transfer(self, command: BoardCommand) -> Exchange:
         frame = self.protocol.encode_command(command, self._index)
         start = perf_counter()
         reply = self.transport.transfer(frame)
