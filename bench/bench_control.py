@@ -14,61 +14,63 @@ whole Fourier motion, the table also has pick and place. `rms_rad_model_error`: 
 every mass, inertia and friction that the controller believes 20 % too large.
 `float` follows nothing and is left out.
 
-Cost. `step_us` is one `Law.step`, `step_ratio` that over the bare Pinocchio calls which the law
-needs: rnea for computed torque and oscillation damping, rnea and crba for impedance, gravity for
-PD, two gravity for elastic state feedback, three rnea for elastic inverse dynamics, two frame
-placements and two Jacobians for Cartesian motion. Laws that need none are set against one rnea.
-Short bursts in turn, the best of each, so that a busy machine hits all alike.
+Cost. `step_us` is one `Law.step`, `step_ratio` that over the fewest bare Pinocchio calls which
+the law needs; the table names them. Decentralised and kinematic joint laws need none; their
+`step_ratio` is set against one rnea. See `bench.control_cost`.
 
 Seeds. The collision tests of thesis 000 (section 5.3) and paper 001 (section 6) with a real
 detector, see `armsense_sim.collision_trial`. `biorob_dissipation_s`: from the first to the last
 touch, admittance reaction. `tudor_halt_ms`: from the detection until the swinging motor is at 5 %
 of its speed, stop reaction; `tudor_residual_force_n`: mean contact force over half a second, more
-than two seconds later.
+than two seconds later. Those are the documents' own motions; below the table stand the
+distributions over other speeds, contact points and seeds, and the halt for other rotors: those of
+TUDOR are not published but assumed (`config/arms/tudor.yaml`).
 `tudor_damping_ratio`: time in which the strain of link 2 falls to 10 % of its peak after a knock
 (8 N for 50 ms at link 3), without strain feedback over with it.
 
-With `--quick` the motions are cut after a second and slow decays are not awaited: its figures are
-for tests of this file only.
+With `--quick` the motions are cut after a second, slow decays are not awaited and each collision
+happens once: its figures are for tests of this file only.
 
-Notes below the table: the step response of joint 2 of biorob (0.3 rad, elastic state feedback)
-and the collision without reaction.
+Notes below the table: also the step response of joint 2 of biorob (0.3 rad, elastic state
+feedback) and the collision without reaction.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 import dataclasses
-import math
-import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-import pinocchio as pin
 
-from armsense_core.control import ArmState, LAWS, Reference
+from armsense_core.control import LAWS, Reference
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import fourier_test, pick_and_place, Trajectory
 from armsense_sim.closed_loop import ClosedLoop
-from armsense_sim.collision_trial import BIOROB, CollisionTrial, TrialResult, TUDOR
+from armsense_sim.collision_trial import BIOROB, TrialResult
+from bench.control_collisions import (
+    biorob_jobs,
+    Job,
+    rotor_jobs,
+    ROTORS,
+    run,
+    spread,
+    told,
+    tudor_jobs,
+)
+from bench.control_cost import step_costs
 from bench.report import emit
 
-Array = NDArray[np.float64]
 ARMS = ('laas4', 'biorob', 'tudor')
 WRONG = 1.2            # model parameters over the true ones
 REST = 0.3             # [s] before a motion
 FREQUENCY = 0.4        # [Hz] of the Fourier motion
-BURST, REPEATS = 50, 300
-CALLS = {'pd_gravity': ('gravity',), 'computed_torque': ('rnea',),
-         'oscillation_damping': ('rnea',), 'joint_impedance': ('rnea', 'crba'),
-         'elastic_state': ('gravity',) * 2, 'elastic_inverse_dynamics': ('rnea',) * 3,
-         'kinematic_cartesian': ('pose', 'jacobian') * 2}
-COLUMNS = ('arm, law', 'rms', 'peak', 'rms, 20 % wrong', 'rms, pick+place', 'step us', 'ratio')
+ROUNDS = 300           # of the cost measurement
+COLUMNS = ('arm, law', 'rms', 'peak', 'rms, 20 % wrong', 'rms, pick+place', 'step us',
+           'Pinocchio calls', 'us', 'ratio')
 
 
 class Tracking(NamedTuple):
@@ -84,7 +86,8 @@ def main(given: list[str] | None = None) -> None:
                         help='a second of each motion, one collision of each kind')
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args(given)
-    costs = {arm: step_costs(arm, 20 if arguments.quick else REPEATS) for arm in arguments.arms}
+    rounds = 20 if arguments.quick else ROUNDS
+    costs = {arm: step_costs(arm, laws_of(arm), rounds) for arm in arguments.arms}
     tracks = track_all(arguments.arms, arguments.quick)
     seeds, notes = seed_tests(arguments.quick)
     rows, result = [], {}
@@ -92,11 +95,13 @@ def main(given: list[str] | None = None) -> None:
         result[arm] = {}
         for law in laws_of(arm):
             exact, wrong, pick = (tracks[arm, law, kind] for kind in ('exact', 'wrong', 'pick'))
-            us, ratio = costs[arm][law]
-            rows.append((f'{arm} {law}', exact.rms, exact.peak, wrong.rms, pick.rms, us, ratio))
+            cost = costs[arm][law]
+            needed = (cost.calls, cost.bare, cost.ratio) if cost.calls else ('none', None, None)
+            rows.append((f'{arm} {law}', exact.rms, exact.peak, wrong.rms, pick.rms, cost.step,
+                         *needed))
             result[arm][law] = {'rms_rad': exact.rms, 'peak_rad': exact.peak,
-                                'rms_rad_model_error': wrong.rms, 'step_us': us,
-                                'step_ratio': ratio}
+                                'rms_rad_model_error': wrong.rms, 'step_us': cost.step,
+                                'step_ratio': cost.ratio}
     emit('control', COLUMNS, rows, {**result, 'seeds': seeds}, arguments.json,
          [*(f'{name}: {value:.4g}' for name, value in seeds.items()), *notes])
 
@@ -164,91 +169,42 @@ def track(believed: ArmModel, truth: ArmModel, law: str, path: Trajectory,
     return Tracking(float(np.sqrt((error**2).mean())), float(np.abs(error).max()))
 
 
-# -- cost -------------------------------------------------------------------------------------
-
-def step_costs(arm: str, repeats: int) -> dict[str, tuple[float, float]]:
-    """Microseconds of a step and their ratio to the bare calls, by law."""
-    model = ArmModel.load(arm)
-    config = ControllerConfig.of(model)
-    n = model.n
-    q = np.array(config_home(model))
-    dq, ddq = np.full(n, 0.3), np.full(n, 0.2)
-    state = ArmState(q, dq, q + 0.01, dq, np.zeros(n), np.zeros(n))
-    reference = Reference(q + 0.001, dq, ddq, ddq, ddq)
-    runs: dict[str, Callable[[], Any]] = {f'bare {name}': run
-                                          for name, run in bare_calls(model, q, dq, ddq).items()}
-    for name in laws_of(arm):
-        law = config.make(name, model)
-        law.reset(state)
-        runs[name] = _stepper(law, state, reference)
-    best = _best(runs, repeats)
-    return {name: (best[name], best[name] / sum(best[f'bare {call}']
-                                                for call in CALLS.get(name, ('rnea',))))
-            for name in laws_of(arm)}
-
-
-def config_home(model: ArmModel) -> tuple[float, ...]:
-    """Home of an arm [rad]."""
-    assert model.config is not None
-    return model.config.home
-
-
-def bare_calls(model: ArmModel, q: Array, dq: Array, ddq: Array) -> dict[str, Callable[[], Any]]:
-    """Pinocchio without anything around it."""
-    inner, data = model._model, model._data
-    frame, axes = inner.getFrameId(model.tool_frame), pin.LOCAL_WORLD_ALIGNED
-    return {'rnea': lambda: pin.rnea(inner, data, q, dq, ddq),
-            'crba': lambda: pin.crba(inner, data, q),
-            'gravity': lambda: pin.computeGeneralizedGravity(inner, data, q),
-            'pose': lambda: pin.framesForwardKinematics(inner, data, q),
-            'jacobian': lambda: pin.computeFrameJacobian(inner, data, q, frame, axes)}
-
-
-def _stepper(law: Any, state: ArmState, reference: Reference) -> Callable[[], Any]:
-    return lambda: law.step(state, reference, 1e-3)
-
-
-def _best(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    best = dict.fromkeys(runs, math.inf)
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            for _ in range(BURST):
-                run()
-            best[name] = min(best[name], (time.perf_counter() - start) / BURST * 1e6)
-    return best
-
-
 # -- seeds ------------------------------------------------------------------------------------
 
 def seed_tests(quick: bool) -> tuple[dict[str, float], list[str]]:
     """Figures of the documents' tests, and notes."""
-    biorob = collide('biorob', 'retract')
-    tudor = collide('tudor', 'stop')
+    biorob = run(biorob_jobs()[:1 if quick else None])
+    tudor = run(tudor_jobs()[:1 if quick else None])
     ratio, with_damping = damping_ratio(1.5 if quick else 6.0)
-    seeds = {'biorob_dissipation_s': biorob.dissipation, 'tudor_halt_ms': 1e3 * tudor.halt,
-             'tudor_residual_force_n': tudor.rest_force, 'tudor_damping_ratio': ratio}
-    notes = [f'biorob: {_told(biorob)}', f'tudor: {_told(tudor)}',
+    seeds = {'biorob_dissipation_s': biorob[0].dissipation, 'tudor_halt_ms': 1e3 * tudor[0].halt,
+             'tudor_residual_force_n': tudor[0].rest_force, 'tudor_damping_ratio': ratio}
+    notes = [f'biorob: {told(biorob[0])}', f'tudor: {told(tudor[0])}',
              f'tudor: strain falls to 10 % within {with_damping:.2f} s']
-    if not quick:
-        notes.append(f'biorob without reaction: {_told(collide("biorob", "ignore"))}')
-        for size in (0.3, -0.3):
-            overshoot, settled = step_response(size)
-            notes.append(f'biorob, joint 2, step of {size} rad: overshoot {overshoot:.1%}, within '
-                         f'5 % after {settled:.2f} s')
-    return seeds, notes
+    return seeds, notes if quick else [*notes, *_distributions(biorob, tudor), *_step_notes()]
 
 
-def collide(arm: str, strategy: str) -> TrialResult:
-    """One collision test."""
-    return CollisionTrial({'biorob': BIOROB, 'tudor': TUDOR}[arm], strategy).run()
+def _distributions(biorob: list[TrialResult], tudor: list[TrialResult]) -> list[str]:
+    alone, *rotors = run([Job(BIOROB, 'ignore'), *rotor_jobs()])
+    halts = ', '.join(f'{1e3 * result.halt:.1f} ms at {factor:g} x'
+                      for factor, result in zip(ROTORS, rotors, strict=True))
+    return [
+        f'biorob without reaction: {told(alone)}',
+        f'biorob, {len(biorob)} collisions (1.5 to 2.2 s, three places of the obstacle): '
+        f'dissipation [s] {spread([r.dissipation for r in biorob])}',
+        f'tudor, {len(tudor)} collisions (60 to 100 deg/s, three places of the obstacle): '
+        f'halt [ms] {spread([1e3 * r.halt for r in tudor])}; '
+        f'residual force [N] {spread([r.rest_force for r in tudor])}',
+        f'tudor: its rotor inertias are assumed; halt {halts}',
+    ]
 
 
-def _told(result: TrialResult) -> str:
-    delay = 1e3 * (result.detection - result.contact)
-    return (f'contact at {result.contact:.3f} s, detected {delay:.0f} ms later, '
-            f'{result.false_alarms} false alarms, peak {result.peak_force:.1f} N, at rest '
-            f'{result.rest_force:.2f} N, {result.phase}')
+def _step_notes() -> list[str]:
+    notes = []
+    for size in (0.3, -0.3):
+        overshoot, settled = step_response(size)
+        notes.append(f'biorob, joint 2, step of {size} rad: overshoot {overshoot:.1%}, within '
+                     f'5 % after {settled:.2f} s')
+    return notes
 
 
 def step_response(size: float) -> tuple[float, float]:
@@ -256,7 +212,8 @@ def step_response(size: float) -> tuple[float, float]:
     model = ArmModel.load('biorob')
     loop = ClosedLoop(model)
     loop.run(0.5)
-    home = np.array(config_home(model))
+    assert model.config is not None
+    home = np.array(model.config.home)
     goal = home + np.array([0.0, size, 0.0, 0.0])
     loop.controller.reference = Reference.at_rest(goal)
     response = []

@@ -10,8 +10,10 @@ import threading
 import time
 
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance
 import rclpy
 from rclpy.action import ActionClient
+from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -24,6 +26,7 @@ from armsense_msgs.msg import Collision, ContactTruth, DriverMode, MotorStates, 
 from armsense_msgs.srv import SetString
 
 ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 180.0    # [s] wall clock: a busy machine runs lock-step at a tenth of real time
 JOINTS = ['joint1', 'joint2', 'joint3', 'joint4']
 
 
@@ -40,6 +43,7 @@ class ArmClient:
         self.collisions: list[Collision] = []
         self.contacts: list[ContactTruth] = []
         self.joint_state = None
+        self._clients: dict[str, Client] = {}
         node = self.node
         node.create_subscription(MotorStates, 'motor_states', self._on_state, stream_qos())
         node.create_subscription(DriverMode, 'motor_board/mode', self.modes.append, latched_qos())
@@ -69,27 +73,34 @@ class ArmClient:
     def _on_joint_state(self, message: JointState) -> None:
         self.joint_state = message
 
-    def wait(self, condition, timeout: float = 30.0, what: str = 'condition') -> None:
+    def wait(self, condition, timeout: float = PATIENCE, what: str = 'condition') -> None:
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, f'{what} did not come true in {timeout} s'
             time.sleep(0.005)
 
-    def wait_mode(self, mode: int, timeout: float = 30.0) -> None:
+    def wait_mode(self, mode: int, timeout: float = PATIENCE) -> None:
         self.wait(lambda: bool(self.modes) and self.modes[-1].mode == mode, timeout,
                   f'mode {mode} (modes: {[m.mode for m in self.modes]})')
 
     def call(self, service: str, text: str | None = None):
-        kind = Trigger if text is None else SetString
-        client = self.node.create_client(kind, service)
-        assert client.wait_for_service(10.0), f'no service {service}'
-        request = kind.Request() if text is None else kind.Request(data=text)
+        """Answer of a Trigger service, or of one that takes a string."""
+        if text is None:
+            return self.ask(Trigger, service, Trigger.Request())
+        return self.ask(SetString, service, SetString.Request(data=text))
+
+    def ask(self, kind, service: str, request):
+        """Answer of a service."""
+        # Kept: rclpy cannot destroy a client while another thread spins.
+        client = self._clients.get(service) or self.node.create_client(kind, service)
+        self._clients[service] = client
+        assert client.wait_for_service(PATIENCE), f'no service {service}'
         future = client.call_async(request)
-        self.wait(future.done, 20.0, service)
-        self.node.destroy_client(client)
+        self.wait(future.done, what=service)
         return future.result()
 
-    def send(self, points, names=JOINTS, reaction: str = '', start: int = 0):
+    def send(self, points, names=JOINTS, reaction: str = '', start: int = 0,
+             path_tolerance: dict[str, float] | None = None, feedback=None):
         """Send a trajectory [(seconds, positions), ...] to begin at `start` [s]; its handle."""
         goal = FollowJointTrajectory.Goal()
         goal.trajectory.joint_names = list(names)
@@ -100,9 +111,11 @@ class ArmClient:
             point.time_from_start.sec = int(seconds)
             point.time_from_start.nanosec = int((seconds % 1) * 1e9)
             goal.trajectory.points.append(point)
-        assert self.trajectory.wait_for_server(10.0)
-        future = self.trajectory.send_goal_async(goal)
-        self.wait(future.done, 10.0, 'goal response')
+        goal.path_tolerance = [JointTolerance(name=name, position=value)
+                               for name, value in (path_tolerance or {}).items()]
+        assert self.trajectory.wait_for_server(PATIENCE)
+        future = self._in_executor(lambda: self.trajectory.send_goal_async(goal, feedback))
+        self.wait(future.done, what='goal response')
         return future.result()
 
     @property
@@ -111,10 +124,20 @@ class ArmClient:
         stamp = self.state.header.stamp
         return stamp.sec + 1e-9 * stamp.nanosec
 
-    def result(self, handle, timeout: float = 60.0):
-        future = handle.get_result_async()
+    def result(self, handle, timeout: float = PATIENCE):
+        return self.outcome(handle, timeout).result
+
+    def outcome(self, handle, timeout: float = PATIENCE):
+        """Status and result of a goal."""
+        future = self._in_executor(handle.get_result_async)
         self.wait(future.done, timeout, 'trajectory result')
-        return future.result().result
+        return future.result()
+
+    def _in_executor(self, call):
+        """What `call` returns; rclpy's action client loses answers that come while it asks."""
+        task = self._executor.create_task(call)
+        self.wait(task.done, what='the executor')
+        return task.result()
 
     def close(self) -> None:
         self._closing = True

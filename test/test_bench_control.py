@@ -6,7 +6,9 @@ import pytest
 
 from armsense_core.model import ArmModel
 from bench import bench_control
-from bench.bench_control import fast_fourier, laws_of, step_costs, track, Tracking, wrong_model
+from bench.bench_control import fast_fourier, laws_of, track, Tracking, wrong_model
+from bench.control_collisions import spread, tudor_jobs
+from bench.control_cost import CALLS, step_costs
 
 
 def test_computed_torque_tracks_five_times_better_than_decentralised_pi():
@@ -41,9 +43,20 @@ def test_strain_feedback_damps_five_times_faster():
 
 
 def test_every_law_has_a_cost():
-    costs = step_costs('tudor', 1)
+    costs = step_costs('tudor', laws_of('tudor'), 2)
     assert list(costs) == laws_of('tudor')
-    assert all(us > 0.0 and ratio > 0.0 for us, ratio in costs.values())
+    for law, cost in costs.items():
+        assert cost.step > 0.0
+        assert cost.ratio > 0.0
+        assert bool(cost.calls) == (law in CALLS)
+    assert costs['joint_impedance'].calls == '1 rnea, 1 crba'
+
+
+def test_variations_differ_and_missing_figures_are_told():
+    jobs = tudor_jobs()
+    assert len({(job.setup.speed, job.setup.position, job.seed) for job in jobs}) == len(jobs)
+    assert spread([1.0, 2.0, 4.0]) == 'median 2, 1 to 4'
+    assert spread([1.0, float('nan')]) == 'median 1, 1 to 1, missing in 1 of 2'
 
 
 def test_the_object_on_the_last_line(monkeypatch, capsys):

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from armsense_core.errors import ArmsenseError
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
-from armsense_msgs.msg import Collision, Residual
+from armsense_msgs.msg import BaseResidual, Collision, Residual
 
 Array = NDArray[np.float64]
 PATIENCE = 10.0   # [s] wall clock, lock-step only
@@ -29,7 +29,7 @@ class Bump(NamedTuple):
 class CollisionInbox:
     """Newest residual and new collisions."""
 
-    def __init__(self, node: Node, n: int, lockstep: bool) -> None:
+    def __init__(self, node: Node, n: int, lockstep: bool, base: bool = False) -> None:
         """Subscribe.
 
         Args:
@@ -37,14 +37,20 @@ class CollisionInbox:
             n: Number of joints.
             lockstep: Wait for the residual of the state before, and for every collision that it
                 announces, so that the same seed gives the same run.
+            base: The same for the residual of the base.
         """
-        self._residuals = StreamSubscription(node, Residual, 'residual', n,
-                                             qos=lockstep_qos() if lockstep else stream_qos())
+        awaited = tuple(source for source, wait in (('joints', lockstep), ('base', base)) if wait)
+        qos = lockstep_qos() if awaited else stream_qos()
+        self._residuals = StreamSubscription(node, Residual, 'residual', n, qos=qos)
+        self._streams = {'joints': self._residuals}
+        if 'base' in awaited:
+            self._streams['base'] = StreamSubscription(node, BaseResidual, 'base/residual', 6,
+                                                       qos=qos)
         self._collisions = DirectSubscription(node, Collision, 'collision', event_qos())
-        self._lockstep = lockstep
-        self._seq = 0
-        self._announced = 0
-        self._heard = 0
+        self._awaited = awaited
+        self._seq = dict.fromkeys(awaited, 0)
+        self._announced = dict.fromkeys(awaited, 0)
+        self._heard = dict.fromkeys(awaited, 0)
         self._residual: Array | None = None
         self._waiting: list[Collision] = []
 
@@ -55,37 +61,47 @@ class CollisionInbox:
             seq: State before the present one; in lock-step nothing newer is looked at, even if
                 it is there already, and its residual is waited for.
         """
-        if not self._lockstep:
-            self._note(self._residuals.take_latest())
+        if not self._awaited:
+            self._keep(self._residuals.take_latest())
             self._waiting += self._collisions.drain()
             seq = max((c.seq for c in self._waiting), default=0)
         elif seq > 0:
             self._await(seq)
-        due = [c for c in self._waiting if c.seq <= seq]
+        # Two observers may report at once, and which arrives first is chance.
+        due = sorted((c for c in self._waiting if c.seq <= seq), key=lambda c: (c.seq, c.source))
         self._waiting = [c for c in self._waiting if c.seq > seq]
         bump = Bump(due[-1].joint, due[-1].link, due[-1].seq) if due else None
         return self._residual, bump
 
     def _await(self, seq: int) -> None:
         deadline = time.monotonic() + PATIENCE
-        while self._seq < seq:
-            self._note(self._residuals.take() or self._residuals.wait_oldest(0.1))
-            self._check(deadline, seq)
-        while self._heard < self._announced:
+        for source in self._awaited:
+            stream = self._streams[source]
+            while self._seq[source] < seq:
+                self._note(source, stream.take() or stream.wait_oldest(0.1))
+                self._check(deadline, seq)
+        while any(self._heard[source] < self._announced[source] for source in self._awaited):
             found = list(self._collisions.drain()) or [self._collisions.wait(0.1)]
-            self._waiting += [c for c in found if c is not None]
-            self._heard = max((c.seq for c in self._waiting), default=self._heard)
+            for collision in found:
+                if collision is not None:
+                    self._waiting.append(collision)
+                    self._heard[collision.source] = collision.seq
             self._check(deadline, seq)
 
     def _check(self, deadline: float, seq: int) -> None:
         if time.monotonic() > deadline:
             raise ArmsenseError(
                 f'lock-step: the residual of state {seq} or its collision did not come within '
-                f'{PATIENCE:.0f} s; is the collision observer running?')
+                f'{PATIENCE:.0f} s; are the observers running ({", ".join(self._awaited)})?')
 
-    def _note(self, message: Any) -> None:
+    def _note(self, source: str, message: Any) -> None:
         if message is None:
             return
-        self._seq = message.seq
-        self._announced = message.collision_seq
-        self._residual = np.array(message.filtered) if message.valid else None
+        self._seq[source] = message.seq
+        self._announced[source] = message.collision_seq
+        if source == 'joints':
+            self._keep(message)
+
+    def _keep(self, message: Any) -> None:
+        if message is not None:
+            self._residual = np.array(message.filtered) if message.valid else None

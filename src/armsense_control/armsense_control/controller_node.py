@@ -25,6 +25,7 @@ from armsense_core.model import ArmModel
 from armsense_core.reaction.machine import Phase
 from armsense_core.reaction.options import STRATEGIES
 from armsense_core.state_estimator import StateEstimator
+from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
@@ -46,6 +47,7 @@ PARAMETERS = (
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('lockstep', False, 'virtual time: answer every state with the residual before it'),
     Parameter('await_residual', False, 'lock-step: a collision observer runs'),
+    Parameter('await_base', False, 'lock-step: base_reaction runs'),
 )
 
 
@@ -95,7 +97,8 @@ class ControllerNode(LoopNode):
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
         self._commands = CommandStream(self, model.n, qos)
-        self._inbox = CollisionInbox(self, model.n, lockstep and self._settings.await_residual)
+        self._inbox = CollisionInbox(self, model.n, lockstep and self._settings.await_residual,
+                                     lockstep and self._settings.await_base)
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
@@ -145,6 +148,13 @@ class ControllerNode(LoopNode):
         self._reaction_state.publish(message)
         if controller.phase is not Phase.TRACKING:
             self.get_logger().info(f'{controller.phase.value}: {controller.explanation}')
+
+    def health(self) -> list[Health]:
+        controller = self.controller
+        level = Level.ERROR if controller.phase is Phase.SAFE else Level.OK
+        what = f'{controller.phase.value}: {controller.explanation}'.rstrip(': ')
+        return [Health('control', what, level, {
+            'law': controller.law_name, 'reaction': controller.reaction.strategy})]
 
     # -- services ----------------------------------------------------------------------------
 

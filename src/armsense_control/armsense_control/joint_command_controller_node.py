@@ -43,6 +43,7 @@ PARAMETERS = (
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('lockstep', False, 'virtual time: answer every state with the residual before it'),
     Parameter('await_residual', False, 'lock-step: a collision observer runs'),
+    Parameter('await_base', False, 'lock-step: base_reaction runs'),
 )
 
 
@@ -71,7 +72,8 @@ class JointCommandControllerNode(LoopNode):
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
         self._motor_commands = CommandStream(self, model.n, qos)
-        self._inbox = CollisionInbox(self, model.n, settings.lockstep and settings.await_residual)
+        self._inbox = CollisionInbox(self, model.n, settings.lockstep and settings.await_residual,
+                                     settings.lockstep and settings.await_base)
         self._joint_states = self.create_publisher(JointState, settings.joint_states, stream_qos())
         self._joint_commands = DirectSubscription(self, JointState, settings.joint_commands,
                                                   stream_qos())

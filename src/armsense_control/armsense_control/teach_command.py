@@ -34,7 +34,7 @@ from armsense_core.teach import clean, CleanOptions, Lesson
 from armsense_core.trajectory import Limits, point_to_point, QuinticSpline
 from armsense_msgs.srv import SetString
 
-PATIENCE = 5.0   # [s] for a service or a first state
+PATIENCE = 20.0   # [s] for a service or the next state
 CONTROLLER = 'dynamic_controller'
 
 
@@ -85,21 +85,41 @@ class Teacher(Node):
         if not self._action.wait_for_server(PATIENCE):
             raise ArmsenseError('nobody serves follow_joint_trajectory; is the arm running?')
         goal = FollowJointTrajectory.Goal(trajectory=message_of(joints, motion))
-        handle = self._result(self._action.send_goal_async(goal), PATIENCE, 'the goal')
-        answer = self._result(handle.get_result_async(), 10.0 * motion.duration + 30.0,
-                              'the end of the motion')
+        handle = self._asked(lambda: self._action.send_goal_async(goal), PATIENCE, 'the goal')
+        answer = self._asked(handle.get_result_async, 10.0 * motion.duration + 30.0,
+                             'the end of the motion')
         if answer.status != GoalStatus.STATUS_SUCCEEDED:
             raise ArmsenseError(f'the arm did not arrive: {answer.result.error_string or "?"}')
 
     def position(self, joints: tuple[str, ...]) -> np.ndarray:
         """Where the arm is [rad], (n,)."""
+        state = self.wait_for_state()
+        return _table([(0.0, list(state.name), list(state.position))], joints)[1][0]
+
+    def sleep(self, seconds: float) -> None:
+        """Wait by the arm's own clock, which a simulation may stretch."""
+        self.wait_for_state()
+        end = self._time() + seconds
+        while (now := self._time()) < end:
+            deadline = time.monotonic() + PATIENCE
+            while self._time() == now:
+                if time.monotonic() > deadline:
+                    raise ArmsenseError(f'joint_states stopped {end - now:.1f} s too early')
+                time.sleep(0.01)
+
+    def wait_for_state(self) -> JointState:
+        """The newest state; the first one is waited for."""
         deadline = time.monotonic() + PATIENCE
         while self._latest is None:
             if time.monotonic() > deadline:
                 raise ArmsenseError('no joint_states; is the arm running?')
             time.sleep(0.02)
-        state = self._latest
-        return _table([(0.0, list(state.name), list(state.position))], joints)[1][0]
+        return self._latest
+
+    def _time(self) -> float:
+        """Stamp of the newest state [s]."""
+        stamp = self.wait_for_state().header.stamp
+        return float(stamp.sec + 1e-9 * stamp.nanosec)
 
     def _hear(self, message: JointState) -> None:
         self._latest = message
@@ -118,6 +138,14 @@ class Teacher(Node):
         answer = self._result(client.call_async(request), PATIENCE, what)
         if not answer.success:
             raise ArmsenseError(f'{what}: {answer.message}')
+
+    def _asked(self, ask: Callable[[], Any], patience: float, what: str) -> Any:
+        """Result of an action request, sent from the executor's thread.
+
+        rclpy's action client would lose an answer that comes while another thread still asks.
+        """
+        return self._result(self._result(self._executor.create_task(ask), PATIENCE, what),
+                            patience, what)
 
     def _result(self, future: Any, patience: float, what: str) -> Any:
         done = threading.Event()
@@ -200,7 +228,7 @@ def _record(teacher: Teacher, options: argparse.Namespace) -> None:
 
     def wait() -> None:
         if options.seconds is not None:
-            time.sleep(options.seconds)
+            teacher.sleep(options.seconds)
         else:
             input('The arm floats: lead it, then press Enter. ')
     times, positions = teacher.record(model.joint_names, law, wait)

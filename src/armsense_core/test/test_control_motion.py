@@ -240,6 +240,23 @@ def test_a_second_collision_while_resuming_reacts_again():
     np.testing.assert_allclose(loop.q, GOAL, atol=0.01)
 
 
+def test_a_goal_that_gives_up_resuming_is_aborted_and_resume_counts_anew():
+    loop = Loop()
+    status = loop.controller.follow(path(), reaction='resume')
+    attempts = loop.controller.config.reaction.attempts
+    for _ in range(attempts + 1):
+        loop.run(6.0, until=lambda: loop.controller.phase in (Phase.TRACKING, Phase.RESUMING))
+        loop.run(0.2)
+        loop.run(DT, np.array([-3.0, 0.0, 0.0, 0.0]), HIT)
+    assert status.active
+    loop.run(6.0, until=lambda: not status.active)
+    assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert f'gave up after {attempts}' in status.text
+    loop.controller.resume()
+    loop.run(12.0, until=lambda: loop.controller.phase is Phase.TRACKING)
+    np.testing.assert_allclose(loop.q, GOAL, atol=2e-3)
+
+
 def test_float_lets_a_hand_guide_and_hold_takes_over_without_a_jump():
     loop = Loop()
     loop.controller.follow(path(), reaction='float')

@@ -296,3 +296,32 @@ def test_a_contact_that_begins_below_quiet_is_yielded_to_all_the_same():
     soft = 0.5 * np.array(m.options.quiet[0]) * np.array([0.0, 1.0, 0.0, 0.0])
     assert m.step(at(), soft, HIT, DT).phase is Phase.REACTING
     assert m.step(at(), PUSH, None, DT).phase is Phase.REACTING
+
+
+def test_the_way_to_the_clearance_is_gentle_and_forgives_friction():
+    m = machine('resume', clearance=0.2, quiet=(0.3,), quiet_moving=2.0)
+    m.step(at(), PUSH, HIT, DT)
+    q, speeds = HOME, [0.0]
+    for _ in range(8000):
+        # Friction that the model lacks: beyond `quiet`, but only while the arm moves.
+        residual = np.full(4, 0.5) if m.phase is Phase.VERIFYING and speeds[-1] > 0.0 else ZERO
+        directive = m.step(at(q), residual, None, DT)
+        if directive.phase is Phase.VERIFYING:
+            speeds.append(float(np.abs(directive.reference.q - q).max()) / DT)
+        q = q if directive.reference is None else directive.reference.q
+        if m.phase is Phase.RESUMING:
+            break
+    assert m.phase is Phase.RESUMING
+    assert max(speeds) <= m.options.clearance_speed * 1.001
+    assert np.abs(np.diff(speeds)).max() < 0.02 * m.options.clearance_speed   # no jump of speed
+
+
+def test_a_residual_that_stays_keeps_the_arm_from_resuming():
+    m = machine('resume', clearance=0.0)
+    m.step(at(), PUSH, HIT, DT)
+    q = HOME
+    for _ in range(8000):
+        restless = m.phase is Phase.VERIFYING
+        directive = m.step(at(q), np.full(4, 0.5) if restless else ZERO, None, DT)
+        q = q if directive.reference is None else directive.reference.q
+        assert m.phase is not Phase.RESUMING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import tanh
 
 import numpy as np
 
@@ -27,6 +26,9 @@ class ComputedTorque(Law):
 
     Friction is fed forward from the reference velocity: compensating the measured one would
     chatter at standstill. On elastic joints the law works with the motors' unloaded joint angles.
+
+    All but the inverse dynamics and the sign of the friction is linear, so two matrix products
+    do it: a NumPy call on a handful of numbers costs half as much as the inverse dynamics.
     """
 
     name = 'computed_torque'
@@ -34,9 +36,25 @@ class ComputedTorque(Law):
 
     def __init__(self, model: ArmModel, gains: ComputedTorqueGains) -> None:
         super().__init__(model, gains)
-        self._kp, self._kd = self.gain('kp').tolist(), self.gain('kd').tolist()
-        self._rows = self.drivetrain.friction_rows(gains.friction)
-        self._rotor = np.diag(self.drivetrain.rotor) @ self.drivetrain.path   # (n, n)
+        n, drivetrain = model.n, self.drivetrain
+        rows = drivetrain.friction_rows(gains.friction)
+        self._plain = rows is not None
+        viscous, coulomb, sharp = np.array(rows or [(0.0, 0.0, 0.0)] * n).T
+        P = drivetrain.path
+        inverse, kp, kd = np.linalg.inv(P), np.diag(self.gain('kp')), np.diag(self.gain('kd'))
+        zero, rotor = np.zeros((n, n)), np.diag(drivetrain.rotor) @ P * drivetrain.elastic
+        # Of [q_d, dq_d, ddq_d, motor angle, motor velocity], (5 n, 5 n):
+        self._inputs = np.block([
+            [zero, zero, zero, inverse, zero],                        # q
+            [zero, zero, zero, zero, inverse],                        # dq
+            [kp, kd, np.eye(n), -kp @ inverse, -kd @ inverse],        # acceleration
+            [zero, P, zero, zero, zero],                              # motor velocity, wanted
+            [zero, sharp[:, None] * P, zero, zero, zero]])            # for the sign of friction
+        # Of [acceleration, wanted velocity, sign, joint torque], (n, 4 n):
+        self._outputs = np.hstack([rotor, np.diag(viscous), np.diag(coulomb), inverse.T])
+        work = np.zeros(6 * n)
+        self._q, self._dq, self._ddq, self._wanted, self._sign, self._torque = work.reshape(6, n)
+        self._linear, self._terms = work[:5 * n], work[2 * n:]
         self.set_model(model)
 
     def set_model(self, model: ArmModel) -> None:
@@ -48,24 +66,14 @@ class ComputedTorque(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Torque for the boards."""
-        drivetrain = self.drivetrain
-        q, dq, wanted = state.q, state.dq, reference.dq
-        if drivetrain.elastic:
-            q, dq = drivetrain.joint(state.theta), drivetrain.joint(state.dtheta)
-        speeds = wanted.tolist()
-        # Plain numbers: for a handful of joints a loop is faster than arrays.
-        ddq = np.array([a + kd * (v - w) + kp * (p - x) for a, v, w, p, x, kd, kp in zip(
-            reference.ddq.tolist(), speeds, dq.tolist(), reference.q.tolist(), q.tolist(),
-            self._kd, self._kp, strict=True)])
-        torque = self._dynamics.inverse_dynamics(q, dq, ddq)
-        if drivetrain.elastic:
-            torque = drivetrain.motor_torque(torque) + self._rotor.dot(ddq)
-            wanted = drivetrain.motor(wanted)
-            speeds = wanted.tolist()
-        if self._rows is None:
-            torque = drivetrain.with_friction(torque, wanted, self.gains.friction)
-        else:
-            torque = np.array([tau + coulomb * tanh(v * sharp) + viscous * v
-                               for tau, v, (viscous, coulomb, sharp) in zip(
-                                   torque.tolist(), speeds, self._rows, strict=True)])
+        q, dq, theta, dtheta, _, _ = state
+        if self.drivetrain.elastic:
+            q, dq = theta, dtheta
+        self._inputs.dot(np.concatenate((reference.q, reference.dq, reference.ddq, q, dq)),
+                         self._linear)
+        np.tanh(self._sign, self._sign)
+        self._torque[:] = self._dynamics.inverse_dynamics(self._q, self._dq, self._ddq)
+        torque = self._outputs.dot(self._terms)
+        if not self._plain:
+            torque = self.drivetrain.with_friction(torque, self._wanted, self.gains.friction)
         return torque_command(state, torque, self.zero)

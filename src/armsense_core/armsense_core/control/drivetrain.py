@@ -8,15 +8,17 @@ that the motor would hold without load, P^-1 theta, with the rotor's inertia add
 
 from __future__ import annotations
 
-import dataclasses
-from math import exp, tanh
+from collections.abc import Callable
+from math import tanh
 
 import numpy as np
 
-from armsense_core.drive import ElasticJoint
+from armsense_core.drive import ElasticJoint, FrictionModel
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.trajectory.reference import Array
+
+Map = Callable[[Array], Array]
 
 
 class Drivetrain:
@@ -29,37 +31,26 @@ class Drivetrain:
         self.strained = np.array([joint.strain is not None for joint in joints]
                                  or [False] * model.n)
         self.springs: ElasticJoint | None = None
-        self._rows = ([] if config is None else
-                      [dataclasses.astuple(joint.friction) for joint in joints])
+        self._friction = None if config is None else FrictionModel.from_config(config)
         # (viscous, coulomb, 1 / smoothing), where nothing more is known of the friction
-        self._plain = [(row[0], row[1], 1.0 / row[4]) for row in self._rows
-                       if row[2] == 0.0 and row[5] == 0.0]
+        self._plain = [(f.viscous, f.coulomb, 1.0 / f.smoothing) for f in
+                       (joint.friction for joint in joints) if f.plain]
+        if config is not None and config.couplings:
+            self._plain = []
         reflected = np.array([joint.reflected_inertia for joint in joints] or [0.0] * model.n)
         self.rotor = reflected - np.asarray(model.armature)   # [kg m^2] not in the model's M, (n,)
-        self._path: Array | None = None
+        self.path: Array = np.eye(model.n)   # P, (n, n)
         if self.elastic:
             assert config is not None
             self.springs = ElasticJoint.from_config(config)
-            self._path = np.eye(model.n) + self.springs.coupling
-            self._inverse = np.linalg.inv(self._path)
-            self._torque = np.ascontiguousarray(self._inverse.T)
-
-    @property
-    def path(self) -> Array:
-        """P, (n, n)."""
-        return np.eye(len(self.rotor)) if self._path is None else self._path
-
-    def motor(self, joint: Array) -> Array:
-        """Motor angles or velocities of unloaded joints, (n,)."""
-        return joint if self._path is None else self._path.dot(joint)
-
-    def joint(self, motor: Array) -> Array:
-        """Joint angles or velocities of unloaded motors, (n,)."""
-        return motor if self._path is None else self._inverse.dot(motor)
-
-    def motor_torque(self, joint_torque: Array) -> Array:
-        """Motor torque that puts a torque on the joints at rest [Nm], (n,)."""
-        return joint_torque if self._path is None else self._torque.dot(joint_torque)
+            self.path = self.path + self.springs.coupling
+        inverse = np.linalg.inv(self.path)
+        # Motor angles or velocities of unloaded joints, and the other way round, (n,) -> (n,).
+        self.motor: Map = self.path.dot if self.elastic else _same
+        self.joint: Map = inverse.dot if self.elastic else _same
+        # Motor torque that puts a torque on the joints at rest [Nm], (n,) -> (n,).
+        self.motor_torque: Map = (
+            np.ascontiguousarray(inverse.T).dot if self.elastic else _same)
 
     def friction_rows(self, fraction: float) -> list[tuple[float, float, float]] | None:
         """Viscous and Coulomb friction times `fraction` and 1 / smoothing of each motor.
@@ -73,22 +64,20 @@ class Drivetrain:
 
     def with_friction(self, torque: Array, dtheta: Array, fraction: float) -> Array:
         """Torque plus a fraction of the motors' friction at a velocity [Nm], (n,)."""
-        if not self._rows:
+        if self._friction is None:
             return torque
-        if len(self._plain) == len(self._rows):
+        if len(self._plain) == len(self.rotor):   # for a handful of joints a loop is faster
             return np.array([tau + fraction * (coulomb * tanh(v * sharp) + viscous * v)
                              for tau, v, (viscous, coulomb, sharp)
                              in zip(torque.tolist(), dtheta.tolist(), self._plain)])  # noqa: B905
-        # As `FrictionModel.torque`; for a handful of joints a loop is faster than arrays.
-        return np.array([
-            tau + fraction * (tanh(v / smooth) * (coulomb + (stribeck * exp(-(v / slow) ** 2)
-                                                             if stribeck else 0.0))
-                              + viscous * v + offset)
-            for tau, v, (viscous, coulomb, stribeck, slow, smooth, offset)
-            in zip(torque.tolist(), dtheta.tolist(), self._rows, strict=True)])
+        return np.asarray(torque + fraction * self._friction.torque(dtheta, torque))
 
     def require_springs(self, law: str, arm: str) -> ElasticJoint:
         """The springs, where every joint has one."""
         if self.springs is None or not (self.springs.stiffness > 0.0).all():
             raise ArmsenseError(f'{law} needs an arm whose joints are all elastic; {arm} is not')
         return self.springs
+
+
+def _same(values: Array) -> Array:
+    return values

@@ -65,12 +65,12 @@ class ElasticState(Law):
         n, P, zero = model.n, self.drivetrain.path, np.zeros((model.n, model.n))
         to_spring = np.linalg.inv(P.T)                       # joint torque -> tau_el
         k_q, d_q = np.diag(self.gain('joint_position')), np.diag(self.gain('joint_velocity'))
-        # theta_d, dtheta_d and torque are linear in [q_d, dq_d, q, dq, g(q_d), g(q)]: one product
-        # instead of a dozen small ones, (3 n, 6 n).
+        # theta_d, dtheta_d and torque are linear in [q_d, dq_d, q, dq, g(q_d), g(q), integral]:
+        # one product instead of a dozen small ones, (3 n, 7 n).
         self._map = np.block([
-            [P, zero, zero, zero, to_spring / self.springs.stiffness[:, None], zero],
-            [zero, P, zero, zero, zero, zero],
-            [k_q, d_q, -k_q, -d_q, zero, to_spring]])
+            [P, zero, zero, zero, to_spring / self.springs.stiffness[:, None], zero, zero],
+            [zero, P, zero, zero, zero, zero, zero],
+            [k_q, d_q, -k_q, -d_q, zero, to_spring, np.eye(n)]])
         self._n = n
 
     def reset(self, state: ArmState) -> None:
@@ -79,31 +79,30 @@ class ElasticState(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Motor reference, motor gains and the torque of everything else."""
-        theta, dtheta, torque = self.motor_reference(state, reference)
+        n, out = self._n, self._map.dot(self.terms(state, reference, dt))
+        dtheta, torque = out[n:2 * n], out[2 * n:]
         if self.gains.friction:
             torque = self.drivetrain.with_friction(torque, dtheta, self.gains.friction)
-        return Command(theta, dtheta, torque + self._integrate(state, reference, dt), self._k_th,
-                       self._d_th, self.zero)
+        return Command(out[:n], dtheta, torque, self._k_th, self._d_th, self.zero)
 
-    def motor_reference(self, state: ArmState,
-                        reference: Reference) -> tuple[Array, Array, Array]:
-        """Motor angle [rad], motor velocity [rad/s] and host torque [Nm], (n,) each."""
-        n, gravity = self._n, self.model.gravity_torque
-        out = self._map.dot(np.concatenate((reference.q, reference.dq, state.q, state.dq,
-                                            gravity(reference.q), gravity(state.q))))
-        return out[:n], out[n:2 * n], out[2 * n:]
+    def terms(self, state: ArmState, reference: Reference, dt: float) -> Array:
+        """What the motor reference and the host's torque depend on, (7 n,)."""
+        gravity = self.model.gravity_torque
+        return np.concatenate((reference.q, reference.dq, state.q, state.dq, gravity(reference.q),
+                               gravity(state.q), self._integrate(state, reference, dt)))
 
-    def _integrate(self, state: ArmState, reference: Reference, dt: float) -> Array:
-        """Integral torque [Nm], (n,)."""
+    def _integrate(self, state: ArmState, reference: Reference, dt: float) -> list[float]:
+        """Integral torque [Nm], n numbers."""
         zone, integral = self.gains.integral_zone, []
         for wound, goal, q, (gain, limit) in zip(self._integral, reference.q.tolist(),
                                                  state.q.tolist(), self._rows, strict=True):
             error = goal - q
             if -zone < error < zone:
-                wound = min(max(wound + gain * error * dt, -limit), limit)
+                wound += gain * error * dt
+                wound = -limit if wound < -limit else limit if wound > limit else wound
             integral.append(wound)
         self._integral = integral
-        return np.array(integral)
+        return integral
 
 
 class ElasticInverseDynamics(ElasticState):
@@ -129,26 +128,25 @@ class ElasticInverseDynamics(ElasticState):
         rates = springs @ np.kron(np.eye(3), damped) @ self._taylor.reshape(
             3, 3, n, 5 * n)[:, 1].reshape(3 * n, 5 * n)
         motion = np.hstack([np.kron(np.eye(3), P), np.zeros((3 * n, 2 * n))]) + rates
-        motor = np.hstack([motion, np.zeros((3 * n, 2 * n)), torques])          # (3 n, 10 n)
+        motor = np.hstack([motion, np.zeros((3 * n, 2 * n)), torques,
+                           np.zeros((3 * n, n))])                               # (3 n, 11 n)
         rotor = self.drivetrain.rotor[:, None] * motor[2 * n:]
         rotor[:, n:2 * n] += damped + d_q
         rotor[:, :n] += k_q
         rotor[:, 5 * n:6 * n] -= k_q
         rotor[:, 6 * n:7 * n] -= d_q
         rotor[:, 8 * n:9 * n] += to_spring
+        rotor[:, 10 * n:] += eye
         self._map = np.vstack([motor[:2 * n], rotor])
 
-    def motor_reference(self, state: ArmState,
-                        reference: Reference) -> tuple[Array, Array, Array]:
-        """Motor angle [rad], motor velocity [rad/s] and host torque [Nm], (n,) each."""
+    def terms(self, state: ArmState, reference: Reference, dt: float) -> Array:
+        """What the motor reference and the host's torque depend on, (11 n,)."""
         q, dq, ddq, jerk, snap, _ = reference
         n, zero, torque = self._n, self.zero, self.model.inverse_dynamics
         motion = np.concatenate((q, dq, ddq, zero if jerk is None else jerk,
                                  zero if snap is None else snap))             # (5 n,)
-        a = self._taylor.dot(motion)   # q, dq, ddq a moment before, now, a moment after
-        out = self._map.dot(np.concatenate((
-            motion, state.q, state.dq,
-            torque(a[:n], a[n:2 * n], a[2 * n:3 * n]),
-            torque(q, dq, ddq),
-            torque(a[6 * n:7 * n], a[7 * n:8 * n], a[8 * n:]))))
-        return out[:n], out[n:2 * n], out[2 * n:]
+        # q, dq, ddq a moment before, now, a moment after
+        a = self._taylor.dot(motion).reshape(9, n)
+        return np.concatenate((motion, state.q, state.dq, torque(a[0], a[1], a[2]),
+                               torque(q, dq, ddq), torque(a[6], a[7], a[8]),
+                               self._integrate(state, reference, dt)))

@@ -34,22 +34,21 @@ class JointImpedance(Law):
         super().__init__(model, gains)
         self._stiffness = self.gain('stiffness')
         self._factor = 4.0 * self.gain('damping_ratio') ** 2 * self._stiffness   # D^2 / M_ii
+        self._offset = self._factor * self.drivetrain.rotor   # D^2 of the rotors
         self._friction = gains.friction
         self._has_rotor = bool(self.drivetrain.rotor.any())
         self._rotor = np.diag(self.drivetrain.rotor) @ self.drivetrain.path   # (n, n)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Reference, stiffness and damping for the boards, feed-forward torque."""
-        drivetrain, model = self.drivetrain, self.model
-        q, dq = state.q, state.dq
-        inertia = model.mass_matrix(q).diagonal()
-        if self._has_rotor:
-            inertia = inertia + drivetrain.rotor
-        torque = drivetrain.motor_torque(model.inverse_dynamics(q, dq, reference.ddq))
+        drivetrain, model, q = self.drivetrain, self.model, state.q
+        square = self._factor * model.mass_matrix(q).diagonal()
+        torque = drivetrain.motor_torque(model.inverse_dynamics(q, state.dq, reference.ddq))
         velocity = drivetrain.motor(reference.dq)
         if self._has_rotor:
+            square += self._offset
             torque = torque + self._rotor.dot(reference.ddq)
         if self._friction:
             torque = drivetrain.with_friction(torque, velocity, self._friction)
         return Command(drivetrain.motor(reference.q), velocity, torque, self._stiffness,
-                       np.sqrt(self._factor * inertia), self.zero)
+                       np.sqrt(square, square), self.zero)

@@ -50,12 +50,13 @@ class KinematicCartesian(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""
-        if reference.task is not None:
-            velocity = self.velocity(state.q, reference.task)
-        else:
-            pull = reference.dq + self.gains.null_space * (reference.q - state.q)
-            velocity = self.velocity(state.q, self._task(reference), pull)
-        return self._loop.command(state, self.drivetrain.motor(velocity).tolist(), self.zero, dt)
+        q, task, pull = state.q, reference.task, None
+        if task is None:
+            position, J = self.model.tool_kinematics(reference.q)
+            task = TaskReference(position, J.dot(reference.dq))
+            pull = reference.dq + self.gains.null_space * (reference.q - q)
+        velocity = self.drivetrain.motor(self.velocity(q, task, pull))
+        return self._loop.command(state, velocity.tolist(), self.zero, dt)
 
     def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
         """Joint velocity that shall be driven [rad/s], (n,).
@@ -66,13 +67,9 @@ class KinematicCartesian(Law):
             pull: Joint velocity for the null space [rad/s], (n,). None: to the mid-range.
         """
         gains: KinematicCartesianGains = self.gains
-        pose, J = self.model.frame_pose(q), self.model.jacobian(q)[:3]   # (3, n)
-        dp = task.velocity + gains.position * (task.position - pose[:3, 3])
+        position, J = self.model.tool_kinematics(q)   # J: (3, n)
+        dp = task.velocity + gains.position * (task.position - position)
         if pull is None:
             pull = gains.null_space * (self._middle - q)
-        return pull + damped_solve(J, dp - J.dot(pull), gains.threshold, gains.damping)
-
-    def _task(self, reference: Reference) -> TaskReference:
-        """Tool motion of a joint motion."""
-        position = self.model.frame_pose(reference.q)[:3, 3]
-        return TaskReference(position, self.model.jacobian(reference.q)[:3] @ reference.dq)
+        dp -= J.dot(pull)
+        return pull + damped_solve(J, dp, gains.threshold, gains.damping)

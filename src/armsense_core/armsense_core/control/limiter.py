@@ -81,8 +81,8 @@ class Limiter:
         if state is None or not state.finite:
             return Command(self._rest, zero, zero, zero, kd, zero)
         position = np.minimum(np.maximum(state.theta, self._low), self._high)
-        drag = kd * np.abs(state.dtheta)
-        kd = kd * np.minimum(1.0, self.torque / np.maximum(drag, 1e-12))
+        # Divided, not multiplied: no speed overflows.
+        kd = np.minimum(kd, self.torque / np.maximum(np.abs(state.dtheta), 1e-12))
         return Command(position, zero, zero, zero, kd, zero)
 
 

@@ -230,6 +230,8 @@ class MotionController:
         directive = self.reaction.step(state, residual, collision, dt)
         if directive.phase is not before:
             self._follow_phase(before, directive)
+        elif directive.phase is Phase.HOLDING:
+            self._end_given_up()
         reference = directive.reference or self._next_reference(state, dt)
         self._use_law(directive.law or self.law_name, state, directive)
         self.reference = reference
@@ -272,6 +274,12 @@ class MotionController:
         if directive.resume:
             self._resume_now(directive)
 
+    def _end_given_up(self) -> None:
+        """A goal that was to resume and will not has failed; its client must not wait forever."""
+        goal = self._goal
+        if goal is not None and goal.suspended and not self.reaction.waits_to_resume:
+            goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self.explanation)
+
     def _resume_now(self, directive: Directive) -> None:
         assert directive.reference is not None
         if self._suspended is None:
@@ -299,7 +307,7 @@ class MotionController:
 
     def _begin_goal(self, goal: Goal, reaction: str | None, start: float | None) -> None:
         if self._goal is not None and self._goal.unfinished:
-            self._goal.finish(ErrorCode.SUCCESSFUL, 'replaced by a new goal', preempted=True)
+            self._goal.finish(ErrorCode.INVALID_GOAL, 'replaced by a new goal', preempted=True)
         self.reaction.new_goal(reaction)
         self._suspended = None
         assert self.reference is not None

@@ -51,8 +51,9 @@ class OscillationDamping(KinematicJoint):
         if not self.drivetrain.strained.any() or model.config is None:
             raise ArmsenseError(f'{self.name} needs strain gauges; {model.name} has none')
         strains = [joint.strain for joint in model.config.joints.values()]
-        self._rows = [(k, 0.0 if s is None else s.bending_stiffness / s.surface_distance)
-                      for k, s in zip(self.gain('strain').tolist(), strains, strict=True)]
+        self._feedback = self.gain('strain').tolist()   # k_e [rad/s]
+        self._per_load = [0.0 if s is None else s.surface_distance / s.bending_stiffness
+                          for s in strains]             # strain per torque [1/Nm]; 0: no gauge
         self._mean: list[float] | None = None
         self._brake = constant(gains.brake_gain * self.gain('proportional'))
         self._braking = 0.0   # [s] left in which the arm only brakes
@@ -83,8 +84,8 @@ class OscillationDamping(KinematicJoint):
     def load(self, state: ArmState, expected: Array) -> Array:
         """Torque of the links on the motors [Nm], (n,): by the gauges, else `expected`."""
         assert state.strain is not None
-        return np.array([gain * strain if gain else tau for (_, gain), strain, tau in zip(
-            self._rows, state.strain.tolist(), expected.tolist(), strict=True)])
+        return np.array([strain / per_load if per_load else tau for per_load, strain, tau in zip(
+            self._per_load, state.strain.tolist(), expected.tolist(), strict=True)])
 
     def yielding(self, state: ArmState, expected: Array, dt: float) -> list[float]:
         """k_e times the strain beyond the expected one and the average [rad/s], n numbers.
@@ -96,9 +97,14 @@ class OscillationDamping(KinematicJoint):
         """
         if state.strain is None:
             raise ArmsenseError(f'{self.name} needs strain readings; the state has none')
-        share = 1.0 - math.exp(-dt / self.gains.mean_time)
-        bent = [strain - tau / gain if gain else 0.0 for (_, gain), strain, tau in zip(
-            self._rows, state.strain.tolist(), expected.tolist(), strict=True)]
-        mean = bent if self._mean is None else self._mean
-        self._mean = mean = [m + share * (b - m) for m, b in zip(mean, bent, strict=True)]
-        return [k * (b - m) for (k, _), b, m in zip(self._rows, bent, mean, strict=True)]
+        share, means, yields = 1.0 - math.exp(-dt / self.gains.mean_time), [], []
+        for k, (gain, per_load, strain, tau) in enumerate(zip(
+                self._feedback, self._per_load, state.strain.tolist(), expected.tolist(),
+                strict=True)):
+            bent = strain - tau * per_load if per_load else 0.0
+            mean = bent if self._mean is None else self._mean[k]
+            mean += share * (bent - mean)
+            means.append(mean)
+            yields.append(gain * (bent - mean))
+        self._mean = means
+        return yields

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from enum import Enum
-import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from armsense_core.control.law import spread
-from armsense_core.control.types import ArmState, Array, Reference
+from armsense_core.control.types import all_finite, ArmState, Array, Reference
 from armsense_core.errors import BadValue, UnknownName
 from armsense_core.reaction.admittance import Admittance
 from armsense_core.reaction.options import ReactionOptions, STRATEGIES
 from armsense_core.reaction.path_memory import PathMemory
-from armsense_core.trajectory import Chain, Limits
+from armsense_core.trajectory import Chain, Limits, QuinticSpline
+from armsense_core.trajectory.point_to_point import PEAK_VELOCITY
+
+SMALLEST_WAY = 1e-4   # [rad] worth moving for clearance
 
 
 class Phase(str, Enum):
@@ -92,6 +94,7 @@ class ReactionMachine:
         self._contact = self._hold = self._none   # [rad] (n,)
         self._impulse = self._none                # [Nm s] of the contact so far, (n,)
         self._way_back: Chain | None = None
+        self._way_out: QuinticSpline | None = None
         self._time = self._quiet_for = 0.0        # [s] in this phase, without residual
         self._still_for = 0.0                     # [s] without motion
         self._attempts = 0
@@ -103,6 +106,11 @@ class ReactionMachine:
     def strategy(self) -> str:
         """For the next collision."""
         return self._of_goal or self._chosen
+
+    @property
+    def waits_to_resume(self) -> bool:
+        """The arm will go on by itself as soon as it may."""
+        return self._resume_wanted
 
     def choose(self, strategy: str) -> None:
         """Strategy for the collisions to come, where a goal brings none."""
@@ -130,7 +138,7 @@ class ReactionMachine:
         """Verify and then go on with the interrupted trajectory."""
         if self.phase not in (Phase.HOLDING, Phase.REACTING):
             raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
-        self._resume_wanted = True
+        self._attempts, self._resume_wanted = 0, True
 
     def led_to(self, q: Array) -> None:
         """A hand has led the arm to q [rad], (n,): hold there from now on."""
@@ -161,7 +169,7 @@ class ReactionMachine:
         if self.phase is Phase.SAFE:
             return SAFE
         self._time += dt
-        if residual is not None and not math.isfinite(residual.dot(residual)):
+        if residual is not None and not all_finite(residual):
             residual = None
         loud = residual is None or (np.abs(residual) > self._quiet).any()
         self._quiet_for = 0.0 if loud else self._quiet_for + dt
@@ -242,32 +250,45 @@ class ReactionMachine:
     def _hold_still(self, state: ArmState) -> Directive:
         if self._resume_wanted and self._quiet_for >= self.options.quiet_time:
             if self._attempts < self.options.attempts:
+                self._way_out = self._plan_clearance()
                 self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
             else:
                 self._resume_wanted = False
                 self.explanation = f'gave up after {self._attempts} resumptions'
         return Directive(self.phase, Reference.at_rest(self._hold))
 
-    def _verify(self, state: ArmState, residual: Array | None, dt: float) -> Directive:
-        """Move off in the direction in which the contact pushed; then be quiet for a while."""
-        options = self.options
-        if residual is None or (np.abs(residual) > self._quiet).any():
-            return self._rest_at(self._hold, 'contact again while verifying')
+    def _plan_clearance(self) -> QuinticSpline | None:
+        """Off in the direction in which the contact pushed, gently; None: far enough already."""
         size = float(np.linalg.norm(self._impulse))
-        push = self._impulse / size if size > 0.0 else self._none
-        gap = float(push @ (self._hold - self._contact))
-        if gap < options.clearance and size > 0.0:
-            velocity = push * options.clearance_speed
-            moved = self._inside(self._hold + velocity * dt)
-            if not np.array_equal(moved, self._hold):
-                self._hold, self._quiet_for = moved, 0.0
-                return Directive(self.phase, Reference(moved, velocity, self._none))
-        if self._quiet_for < options.quiet_time:
-            return Directive(self.phase, Reference.at_rest(self._hold))
-        self._attempts += 1
-        self._resume_wanted = False
-        self._enter(Phase.RESUMING, f'resuming at {options.resume_speed:.0%} of the speed')
-        return Directive(self.phase, Reference.at_rest(self._hold), resume=True)
+        if size == 0.0:
+            return None
+        push = self._impulse / size
+        missing = self.options.clearance - float(push @ (self._hold - self._contact))
+        goal = self._inside(self._hold + max(missing, 0.0) * push)
+        way = float(np.abs(goal - self._hold).max())
+        if way < SMALLEST_WAY:
+            return None
+        rest = np.zeros((2, len(goal)))
+        duration = PEAK_VELOCITY * way / self.options.clearance_speed
+        return QuinticSpline([0.0, duration], [self._hold, goal], rest, rest)
+
+    def _verify(self, state: ArmState, residual: Array | None, dt: float) -> Directive:
+        """Regain clearance; then be quiet for a while. A moving arm also feels its friction."""
+        options, loud = self.options, self.options.quiet_moving * self._quiet
+        if residual is None or (np.abs(residual) > loud).any():
+            return self._rest_at(self._hold, 'contact again while verifying')
+        if self._way_out is not None and self._time <= self._way_out.duration:
+            now = self._way_out.sample(self._time)
+            self._hold, self._quiet_for = now.q, 0.0
+            return Directive(self.phase, now)
+        if self._quiet_for >= options.quiet_time:
+            self._attempts += 1
+            self._resume_wanted = False
+            self._enter(Phase.RESUMING, f'resuming at {options.resume_speed:.0%} of the speed')
+            return Directive(self.phase, Reference.at_rest(self._hold), resume=True)
+        if self._time > options.timeout + (self._way_out.duration if self._way_out else 0.0):
+            return self._rest_at(self._hold, 'the residual did not become quiet')
+        return Directive(self.phase, Reference.at_rest(self._hold))
 
     def _rest_at(self, q: Array, text: str) -> Directive:
         self._hold = self._inside(q)

@@ -18,6 +18,8 @@ class ReactionOptions:
     strategy: str = quantity('retract', choices=STRATEGIES)
     quiet: PerJoint = quantity((0.3,), unit='Nm', above=0,
                                text='residual below which nothing is felt')
+    quiet_moving: float = quantity(2.0, low=1, high=10, text='times `quiet` while the arm regains '
+                                   'clearance: it feels its own friction then')
     quiet_time: float = quantity(0.3, unit='s', low=0)
     timeout: float = quantity(3.0, unit='s', above=0, text='of a reaction, then hold')
     # Paper 001, eq. 18: dq = overreaction * residual / (inertia s + drag + stiffness / s)

@@ -23,7 +23,24 @@ def damped_solve(J: Array, v: Array, threshold: float, damping: float) -> Array:
     threshold of the smallest singular value sigma and zero above it: exact where the arm is
     dexterous, and no larger than |v| / min(threshold, damping) anywhere.
     """
-    eigen = SelfAdjointEigenSolver(J.dot(J.T))
+    A = J.dot(J.T)
+    (a, b, c), (_, d, e), (_, _, f) = A.tolist()
+    # Adjugate and determinant: for three by three far cheaper than any factorisation.
+    u, w, z = d * f - e * e, c * e - b * f, b * e - c * d
+    det, trace = a * u + b * w + c * z, a + d + f
+    # The smallest eigenvalue is at least 4 det / trace^2.
+    if 4.0 * det <= (threshold * trace) ** 2:
+        return _damped(J, A, v, threshold, damping)
+    x, y, s = (v / det).tolist()
+    solution = np.array((u * x + w * y + z * s,
+                         w * x + (a * f - c * c) * y + (b * c - a * e) * s,
+                         z * x + (b * c - a * e) * y + (a * d - b * b) * s))
+    return np.asarray(solution.dot(J))
+
+
+def _damped(J: Array, A: Array, v: Array, threshold: float, damping: float) -> Array:
+    """`damped_solve` from the eigenvalues of A = J J^T, where the arm may be near singular."""
+    eigen = SelfAdjointEigenSolver(A)
     values, vectors = eigen.eigenvalues(), eigen.eigenvectors()   # ascending; columns
     sigma2 = max(float(values[0]), 0.0)
     if sigma2 < threshold**2:
