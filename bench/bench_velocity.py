@@ -1,15 +1,17 @@
 """Velocity by weighted regression against the backward difference, on BioRob's 90 degree moves.
 
-    python -m bench.bench_velocity [--json]
+    python -m bench.bench_velocity [--figure docs/images/velocity.png] [--json]
 
 The joints turn by 90 degrees one after another, free and with the exact model, and the residual is
 computed with either velocity (thesis 000, figs. 5.3 and 5.4: above 6 Nm and below 0.1 Nm).
+`--figure` draws delay and noise of every velocity filter instead.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from armsense_core.trajectory import point_to_point
 from armsense_sim.campaign.individual import Individual, Variation
 from armsense_sim.campaign.recorder import Recorder
 from bench.report import emit
+from bench.velocity_figure import draw
 
 ARM = 'biorob'
 GAIN = 22.0            # [1/s] of the residual
@@ -38,7 +41,15 @@ def main() -> None:
     parser.add_argument('--window', type=int, default=WINDOW)
     parser.add_argument('--gain', type=float, default=GAIN)
     parser.add_argument('--json', action='store_true')
+    parser.add_argument('--figure', type=Path, help='PNG to write')
     options = parser.parse_args()
+    if options.figure:
+        rows = draw(options.figure)
+        emit('velocity filters: delay and noise', ('filter', 'size', 'delay [ms]',
+                                                   'noise [rad/s]'),
+             [(r['filter'], f'{r["size"]:g} {r["unit"]}', r['delay_ms'], r['noise_rad_s'])
+              for r in rows], {'filters': rows}, options.json)
+        return
     model = ArmModel.load(ARM)
     tape = ninety_degrees(model)
     peaks = {name: peak(model, tape, options.gain, velocity) for name, velocity in (

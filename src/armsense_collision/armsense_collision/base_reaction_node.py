@@ -1,34 +1,36 @@
 """`base_reaction`: what the load cells feel beyond the arm's motion, collisions as events.
 
 One `motor_states` message makes one step; the newest `load_cells` message goes with it. Everything
-that decides is in `BaseMonitor`.
+that decides is in `BaseMonitor`. With `fusion` the joint residual is compared with that of the
+base: contacts go to the topic `contact` with link, point and force, liars to `diagnostics`.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 import sys
 import time
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
-from sensor_msgs.msg import Imu
-from std_srvs.srv import SetBool, Trigger
-import yaml
+from visualization_msgs.msg import MarkerArray
 
-from armsense_core import schema
+from armsense_collision.base_markers import BaseMarkers
+from armsense_collision.base_services import BaseServices, read_thresholds
+from armsense_collision.collision_message import base_message, fused_message
+from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
+from armsense_collision.joint_check import describe, Finding, JointCheck, UNITS
 from armsense_core.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
 from armsense_core.base.vibration import VibrationMode
-from armsense_core.detector import Detection, fixed_thresholds, Thresholds
+from armsense_core.detector import Detection
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.base_motion import BaseMotion
 from armsense_core.velocity import WeightedRegression
+from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
-    DirectSubscription,
     event_qos,
     ReactiveLoop,
     run_node,
@@ -40,9 +42,9 @@ from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
 
 COMPLAIN_EVERY = 5.0   # [s]
-LOCKSTEP_PATIENCE = 5.0   # [s]
-IMU_WINDOW = 8         # samples, for the angular acceleration
+LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
 ACCELERATION_WINDOW = 30   # samples, for the joints' accelerations where the base moves
+MARKERS_PERIOD = 0.2   # [s]
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -61,9 +63,10 @@ PARAMETERS = (
     Parameter('update_model', False, 'correct the inertial parameters while the arm moves'),
     Parameter('cell_timeout', 0.1, '[s] without cell readings until nothing is said', low=0.001,
               high=5.0),
-    Parameter('imu', False, 'the base moves; its motion comes from the topic imu'),
+    Parameter('fusion', False, 'collision_observer runs: locate contacts with both residuals'),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('lockstep', False, 'virtual time: wait for the cells of every state'),
+    *IMU_PARAMETERS,
 )
 
 
@@ -73,10 +76,8 @@ class BaseReactionNode(LoopNode):
     def __init__(self) -> None:
         super().__init__('base_reaction')
         self._settings = declare(self, PARAMETERS)
-        self.create_service(Trigger, '~/zero', self._zero)
-        self.create_service(Trigger, '~/trust_cells', self._trust)
-        self.create_service(Trigger, '~/detectable_force', self._detectable)
-        self.create_service(SetBool, '~/learn_thresholds', self._learn)
+        BaseServices(self, self._settings, lambda: self.monitor, lambda: self._q)
+        self.create_timer(MARKERS_PERIOD, self._draw)
         if self._settings.autostart:
             self.autostart()
 
@@ -90,17 +91,18 @@ class BaseReactionNode(LoopNode):
         self.monitor = BaseMonitor(model, BaseMonitorOptions(
             gain=settings.gain, cell_lag=settings.cell_lag, modes=modes,
             floor_factor=settings.vibration_floor, update_model=settings.update_model),
-            self._read_thresholds())
-        self._last_seq = self._last_stamp = self._count = 0
+            read_thresholds(settings.thresholds))
+        self._last_seq = self._last_stamp = self._count = self._contact_count = 0
+        self._collision_seq = 0
         self._cells_at = -1.0            # [s] stamp of the last cells on the clock of the states
         self._force = np.zeros(self.monitor.layout.cells)
         self._valid = np.zeros(self.monitor.layout.cells, bool)
         self._q = np.zeros(model.n)
-        self._problem = ''
-        self._motion: BaseMotion | None = None
-        self._spin = WeightedRegression(3, IMU_WINDOW, 1.0 / 100.0)
-        self._imu_stamp = 0
+        self._result: BaseResult | None = None
         assert model.config is not None
+        assert model.config.load_cells is not None
+        self._every = max(1, round(model.config.rate / model.config.load_cells.rate))
+        self._drawing = BaseMarkers(model, self.monitor.layout, model.config.load_cells)
         self._follow = WeightedRegression(model.n, ACCELERATION_WINDOW, 1.0 / model.config.rate,
                                           degree=2)
         self._make_topics(model)
@@ -112,14 +114,17 @@ class BaseReactionNode(LoopNode):
         self._cells = StreamSubscription(self, LoadCells, 'load_cells', self.monitor.layout.cells,
                                          qos=qos)
         self._residuals = StreamPublisher(self, BaseResidual, 'base/residual',
-                                          frame_id='base_link')
+                                          frame_id='base_link', qos=qos)
         self._residuals.message.observed = self.monitor.layout.observed
         self._wrench = self.create_publisher(WrenchStamped, 'base/wrench', stream_qos())
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
-        if self._settings.imu:
-            self._imu = DirectSubscription(self, Imu, 'imu', stream_qos())
-            self._carrier = self.create_publisher(WrenchStamped, 'base/predicted_wrench',
-                                                  stream_qos())
+        self._contacts = self.create_publisher(Collision, 'contact', event_qos())
+        self._markers = self.create_publisher(MarkerArray, 'markers', 1)
+        self._imu = ImuTopic(self, self._settings) if self._settings.imu else None
+        self._carrier = self.create_publisher(WrenchStamped, 'base/predicted_wrench',
+                                              stream_qos()) if self._imu else None
+        self._check = JointCheck(self, model, self.monitor, qos, self._settings.lockstep
+                                 ) if self._settings.fusion else None
 
     def make_loop(self) -> ReactiveLoop:
         names = ', '.join(self.monitor.layout.names)
@@ -132,23 +137,32 @@ class BaseReactionNode(LoopNode):
         dt = (state.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
         self._last_seq, self._last_stamp = state.seq, state.stamp_ns
         self._take_cells(state)
-        if self._settings.imu:
-            self._take_imu()
-        q = state.joint_position if len(state.joint_position) else state.position
-        self._q = np.array(q, float)
-        result = self.monitor.step(self._q, self._force, self._fresh(state), dt, self._motion)
-        self._report(result)
+        self._q = np.array(state.joint_position if len(state.joint_position) else state.position)
+        motion = None if self._imu is None else self._imu.motion(state.stamp_ns)
+        result = self.monitor.step(self._q, self._force, self._fresh(state), dt, motion)
+        self._complain(result)
+        self._result = result
         if result.detection is not None:
             self._publish_collision(result.detection)
         self._publish_residual(result, state)
         self._publish_wrench(self._wrench, self.monitor.layout.full(result.reading.measured))
-        if self._motion is not None:
-            dq, ddq = self._follow.step(self._q, dt), self._follow.acceleration
-            assert ddq is not None
+        if motion is not None:
+            self._predict_carrier(motion, dt)
+        if self._check is not None:
+            finding = self._check.step(self._q, result, state.seq, state.stamp_ns, dt)
+            if finding is not None:
+                self._tell(finding)
+
+    def _predict_carrier(self, motion: BaseMotion, dt: float) -> None:
+        """What the arm will exert on its carrier, for the carrier's controller."""
+        dq, ddq = self._follow.step(self._q, dt), self._follow.acceleration
+        if motion.known and ddq is not None and self._carrier is not None:
             self._publish_wrench(self._carrier, self.monitor.observer.model.base_wrench(
-                self._q, dq, ddq, self._motion))
+                self._q, dq, ddq, motion))
 
     def _take_cells(self, state: Any) -> None:
+        if self._settings.lockstep and state.seq % self._every:
+            return                       # slower cells say nothing about this state
         if self._settings.lockstep:
             cells = self._cells.wait_for(state.seq, LOCKSTEP_PATIENCE)
             if cells is None:
@@ -165,28 +179,27 @@ class BaseReactionNode(LoopNode):
         old = state.stamp_ns * 1e-9 - self._cells_at > self._settings.cell_timeout
         return np.zeros_like(self._valid) if old else self._valid
 
-    def _take_imu(self) -> None:
-        message = self._imu.take_latest()
-        if message is None:
-            return
-        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-        dt = (stamp - self._imu_stamp) * 1e-9 if self._imu_stamp else 0.0
-        self._imu_stamp = stamp
-        a, w = message.linear_acceleration, message.angular_velocity
-        omega = np.array([w.x, w.y, w.z])
-        # The slope of the angular velocity is the angular acceleration.
-        alpha = self._spin.step(omega, dt)
-        self._motion = BaseMotion.of_imu((a.x, a.y, a.z), omega, alpha)
-
-    def _report(self, result: BaseResult) -> None:
+    def _complain(self, result: BaseResult) -> None:
         log = self.get_logger()
         if result.fault is not None:
             log.error(f'load cell {result.fault.cell + 1} contradicts the others by '
                       f'{result.fault.error:+.2f} N and is left out')
-        if result.problem != self._problem:
-            self._problem = result.problem
-            if 'cannot be told' in result.problem:
-                log.error(result.problem, throttle_duration_sec=COMPLAIN_EVERY)
+        before = '' if self._result is None else self._result.problem
+        if result.problem != before and _serious(result.problem):
+            log.error(result.problem, throttle_duration_sec=COMPLAIN_EVERY)
+
+    def _tell(self, finding: Finding) -> None:
+        """A contact is published once; whatever lies is named."""
+        best = finding.explanation.best
+        if best.kind in UNITS and finding.explanation.consistent:
+            self.get_logger().error(describe(best))
+        elif best.touch is not None and finding.first:
+            self._contact_count += 1
+            message = fused_message(best.touch, finding.explanation.probability,
+                                    number=self._contact_count, seq=finding.seq,
+                                    stamp=finding.stamp)
+            message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
+            self._contacts.publish(message)
 
     def _publish_residual(self, result: BaseResult, state: Any) -> None:
         out, full = self._residuals.message, self.monitor.layout.full
@@ -196,6 +209,7 @@ class BaseReactionNode(LoopNode):
         out.residual = full(result.reading.residual)
         out.threshold = full(result.threshold)
         out.valid = result.reading.valid
+        out.collision_seq = self._collision_seq
         self._residuals.publish()
 
     def _publish_wrench(self, publisher: Any, wrench: np.ndarray) -> None:
@@ -208,69 +222,45 @@ class BaseReactionNode(LoopNode):
 
     def _publish_collision(self, detection: Detection) -> None:
         self._count += 1
+        self._collision_seq = self._last_seq
         axis = detection.joint
         name = self.monitor.layout.names[axis]
-        message = Collision(
-            seq=self._last_seq, id=self._count, source='base', joint=name,
-            residual=float(detection.residual[axis]), threshold=float(detection.threshold[axis]))
-        message.header.frame_id = 'base_link'
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self._last_stamp, 10**9)
+        message = base_message(name, float(detection.residual[axis]),
+                               float(detection.threshold[axis]), number=self._count,
+                               seq=self._last_seq, stamp=self._last_stamp)
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
         self.get_logger().warning(f'collision: {name} {message.residual:+.2f}, '
                                   f'threshold {message.threshold:.2f}')
 
-    # -- services ----------------------------------------------------------------------------
+    # -- markers and health --------------------------------------------------------------------
 
-    def _zero(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return _answer(response, lambda: self.monitor.zero())
+    def _draw(self) -> None:
+        result = self._result
+        if self.loop is None or result is None or not self._markers.get_subscription_count():
+            return
+        used = self._valid.copy()
+        used[[cell - 1 for cell in self.monitor.failed_cells]] = False
+        self._markers.publish(self._drawing.draw(
+            self._q, self._force, used, self.monitor.layout.full(result.reading.residual),
+            result.threshold))
 
-    def _trust(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        def trust() -> str:
-            self.monitor.trust_cells()
-            return 'all cells are used again'
-        return _answer(response, trust)
-
-    def _detectable(self, request: Trigger.Request,
-                    response: Trigger.Response) -> Trigger.Response:
-        def tell() -> str:
-            force = self.monitor.detectable(self._q)
-            x, y, z = force.axis
-            return (f'at the tool: {x:.1f} N along x, {y:.1f} N along y, {z:.1f} N along z, '
-                    f'{force.worst:.1f} N in the worst direction')
-        return _answer(response, tell)
-
-    def _learn(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """True begins to collect residuals of free motion, False fits the thresholds."""
-        def learn() -> str:
-            if request.data:
-                self.monitor.record_residuals()
-                return 'collecting; nothing must touch the arm'
-            thresholds = self.monitor.fit_thresholds(self._settings.rate_per_hour)
-            if self._settings.thresholds:
-                Path(self._settings.thresholds).write_text(
-                    yaml.safe_dump(schema.dump(thresholds), sort_keys=False))
-            values = ', '.join(f'{name} {value:.3g}' for name, value in zip(
-                self.monitor.layout.names, thresholds.constant, strict=True))
-            return '; '.join([values, *thresholds.warnings])
-        return _answer(response, learn)
-
-    def _read_thresholds(self) -> Thresholds | None:
-        path = self._settings.thresholds
-        if not path or not Path(path).exists():
-            return None
-        data = schema.read_yaml(Path(path))
-        if set(data) == {'constant'}:
-            return fixed_thresholds(data['constant'])
-        return schema.load(Thresholds, data, Path(path).name)
+    def health(self) -> list[Health]:
+        problem = '' if self._result is None else self._result.problem
+        failed = self.monitor.failed_cells
+        if _serious(problem):
+            cells = Health('cells', problem, Level.ERROR)
+        elif failed:
+            cells = Health('cells', f'load cell {", ".join(map(str, failed))} contradicts the '
+                           'others and is left out', Level.ERROR)
+        else:
+            cells = Health('cells', problem or f'watching, {self._count} collisions so far')
+        return [cells] + ([] if self._check is None else [self._check.health()])
 
 
-def _answer(response: Any, act: Any) -> Any:
-    try:
-        response.message, response.success = act(), True
-    except ArmsenseError as error:
-        response.success, response.message = False, str(error)
-    return response
+def _serious(problem: str) -> bool:
+    """Whether a problem is more than the beginning."""
+    return bool(problem) and not problem.startswith(('warming up', 'waiting'))
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 For example:
 
     calibrate BAG... --model model.yaml --rate 0.1
+    calibrate --live 20 --model model.yaml          (while the arm moves freely)
     calibrate --simulate 5 --arm biorob --out model.yaml
     calibrate --check --arm laas4 --quick --json
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from datetime import datetime
 import json
 import os
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 import scipy.stats
 
@@ -31,6 +34,7 @@ from armsense_collision.calibrate import (
     free_residuals,
     store,
 )
+from armsense_collision.live_bag import record_live
 from armsense_core.collision_monitor import DetectionConfig
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
@@ -48,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog='armsense calibrate',
                                   description=(__doc__ or '').splitlines()[0])
     out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings')
+    out.add_argument('--live', type=float, metavar='MINUTES',
+                     help='record the arm that runs now; it must move and touch nothing')
     out.add_argument('--simulate', type=float, metavar='MINUTES',
                      help='calibrate a simulated arm instead')
     out.add_argument('--check', action='store_true',
@@ -93,8 +99,10 @@ def _arm(options: argparse.Namespace) -> tuple[ArmModel, DetectionConfig, float]
 
 def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     model, config, period = _arm(options)
-    if bool(options.bags) == (options.simulate is not None):
-        raise ArmsenseError('give either bags or --simulate MINUTES')
+    if sum([bool(options.bags), options.simulate is not None, options.live is not None]) != 1:
+        raise ArmsenseError('give either bags, --live MINUTES or --simulate MINUTES')
+    if options.live is not None:
+        options.bags = [_live(options, console)]
     if options.bags:
         residuals = [free_residuals(model, config, read_tape(bag, model.n, options.topic).tape,
                                     options.observer) for bag in options.bags]
@@ -113,21 +121,35 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
             'warnings': found.thresholds.warnings, 'model': str(target) if target else None}
 
 
+def _live(options: argparse.Namespace, console: Console) -> Path:
+    """Bag of the arm that runs now; it is kept."""
+    folder = Path('out/calibration') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    seconds = 60.0 * options.live
+    with Progress('recording', BarColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task('', total=seconds)
+        return record_live(folder, seconds, lambda now: bar.update(task, completed=now))
+
+
 def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float,
                first: int) -> list[Array]:
-    """Free residuals of so many hours of one simulated arm, a motion of its own in each part."""
+    """Free residuals of so many hours of one simulated arm, a motion of its own in each part.
+
+    They are those of the model that the thresholds are for: a model file, or the arm's own files.
+    """
     # The simulator is no dependency of calibrating a real arm.
-    from armsense_sim.campaign.setup import Setup
+    from armsense_sim.campaign.setup import Known, Setup
     from armsense_sim.campaign.tasks import CHUNK, Task
     from armsense_sim.campaign.workers import run_tasks
     observer = options.observer or config.observer
-    identified = options.model and options.model.exists()
-    setup = Setup(arm=_arm(options)[0].name, detection=options.detection or '',
-                  model_file=str(options.model) if identified else '',
+    stored = options.model and options.model.exists()
+    setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
+                  model_file=str(options.model) if stored else '',
                   observers=(observer,), seed=options.seed, arms=1)
     count = max(round(hours * 3600.0 / CHUNK), 1)
     tasks = [Task('calibration', first + k) for k in range(count)]
-    parts = sorted(run_tasks(setup, {}, tasks, options.jobs), key=lambda part: str(part['task']))
+    parts = sorted(run_tasks(setup, Known(), tasks, options.jobs),
+                   key=lambda part: str(part['task']))
     return [part['residuals'][observer] for part in parts]
 
 

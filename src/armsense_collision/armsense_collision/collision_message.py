@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from armsense_core.base.fusion import Touch
 from armsense_core.detector import ContactEstimate, Detection
 from armsense_core.model import ArmModel
 from armsense_msgs.msg import Collision
 
 Array = NDArray[np.float64]
+
+POINT_SPREAD = 0.1   # [m] standard deviation up to which a point is worth telling
 
 
 def collision_message(model: ArmModel, detection: Detection, link: str, *, number: int, seq: int,
@@ -29,8 +32,7 @@ def collision_message(model: ArmModel, detection: Detection, link: str, *, numbe
         seq=int(seq), id=number, source='joints', joint=model.joint_names[j], link=link,
         residual=float(detection.residual[j]), threshold=float(detection.threshold[j]),
         confidence=confidence(detection.residual, detection.threshold))
-    message.header.frame_id = 'base_link'
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(int(stamp), 10**9)
+    _stamp(message, stamp)
     return message
 
 
@@ -52,3 +54,41 @@ def add_contact(message: Collision, contact: ContactEstimate) -> Collision:
     message.point.x, message.point.y, message.point.z = contact.point.tolist()
     message.point_observable = bool(contact.point_observable)
     return message
+
+
+def base_message(name: str, residual: float, threshold: float, *, number: int, seq: int,
+                 stamp: int) -> Collision:
+    """An event of the load cells; `name` is the axis, such as 'Fz'."""
+    message = Collision(seq=int(seq), id=number, source='base', joint=name, residual=residual,
+                        threshold=threshold,
+                        confidence=confidence(np.array([residual]), np.array([threshold])))
+    _stamp(message, stamp)
+    return message
+
+
+def fused_message(touch: Touch, probability: float, *, number: int, seq: int,
+                  stamp: int) -> Collision:
+    """A contact that joints and base agree on.
+
+    Args:
+        touch: The contact.
+        probability: That it is one, and nothing that lies.
+        number: Counts the contacts.
+        seq: Of the state of the event.
+        stamp: Of that state [ns].
+    """
+    message = Collision(seq=int(seq), id=number, source='fusion', link=touch.link,
+                        confidence=probability)
+    message.force.x, message.force.y, message.force.z = touch.force.tolist()
+    message.force_covariance = touch.force_covariance.ravel().tolist()
+    spread = float(np.sqrt(np.trace(touch.force_covariance)))
+    message.force_observable = bool(spread < np.linalg.norm(touch.force))
+    message.point.x, message.point.y, message.point.z = touch.point.tolist()
+    message.point_observable = bool(np.sqrt(np.trace(touch.covariance)) < POINT_SPREAD)
+    _stamp(message, stamp)
+    return message
+
+
+def _stamp(message: Collision, stamp: int) -> None:
+    message.header.frame_id = 'base_link'
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(int(stamp), 10**9)

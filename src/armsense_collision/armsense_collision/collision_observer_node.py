@@ -9,11 +9,14 @@ from typing import Any
 from std_srvs.srv import Trigger
 
 from armsense_collision.collision_message import add_contact, collision_message
+from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
-from armsense_core.detector import ContactOptions, Detection
+from armsense_core.detector import ContactOptions, Detection, read_intent
+from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
+from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import (
@@ -26,6 +29,7 @@ from armsense_driver.loop import (
 )
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, MotorStates, Residual
+from armsense_msgs.srv import SetString
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
 FINE = ContactOptions()
@@ -38,6 +42,7 @@ PARAMETERS = (
               choices=('', *OBSERVERS)),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('lockstep', False, 'stamps are virtual time'),
+    *IMU_PARAMETERS,
 )
 
 
@@ -48,6 +53,7 @@ class CollisionObserverNode(LoopNode):
         super().__init__('collision_observer')
         self._settings = declare(self, PARAMETERS)
         self.create_service(Trigger, '~/reset', self._reset)
+        self.create_service(SetString, '~/allow_contact', self._allow_contact)
         if self._settings.autostart:
             self.autostart()
 
@@ -65,6 +71,7 @@ class CollisionObserverNode(LoopNode):
         qos = lockstep_qos() if settings.lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
+        self._imu = ImuTopic(self, settings) if settings.imu else None
         self._residuals = StreamPublisher(self, Residual, 'residual', model.n, qos=qos)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
@@ -76,8 +83,9 @@ class CollisionObserverNode(LoopNode):
     def _step(self, message: Any) -> None:
         dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
+        motion = None if self._imu is None else self._imu.motion(message.stamp_ns)
         result = self._monitor.step(message.position, message.torque, message.joint_position,
-                                    message.strain, message.enabled, dt)
+                                    message.strain, message.enabled, dt, motion)
         if result.detection is not None:
             self._publish_collision(result, result.detection)
         self._publish_residual(result, message)
@@ -122,10 +130,31 @@ class CollisionObserverNode(LoopNode):
             message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
             self._contacts.publish(message)
 
+    def health(self) -> list[Health]:
+        values = {'collisions': self._count}
+        if self._monitor.observer.valid:
+            return [Health('observer', f'watching, {self._count} collisions so far',
+                           values=values)]
+        return [Health('observer', 'not watching: the motors are off, a state is no number '
+                       'or the imu is silent',
+                       Level.WARN, values)]
+
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._monitor.observer.reset()
         self._monitor.detector.reset()
         response.success, response.message = True, 'anchored at the next state'
+        return response
+
+    def _allow_contact(self, request: SetString.Request,
+                       response: SetString.Response) -> SetString.Response:
+        """`0.5` or `0.5 joint3 joint4`: so many seconds all joints, or those, may be loaded."""
+        try:
+            seconds, joints = read_intent(request.data, self._model.joint_names)
+        except ArmsenseError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._monitor.detector.allow_contact(seconds, joints)
+        response.success, response.message = True, f'contact is intended for {seconds:g} s'
         return response
 
 

@@ -1,14 +1,16 @@
 """Thresholds keep the rate that was asked for, and land in the model file."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 import scipy.signal
 
-from armsense_collision import calibrate_command
+from armsense_collision import calibrate_command, live_bag
 from armsense_collision.calibrate import calibrate, count_alarms, free_residuals, store
 from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.simulate import Tape
@@ -89,6 +91,37 @@ def test_the_check_has_the_keys_of_its_contract(capsys, monkeypatch):
         assert low <= seen <= high
 
 
-def test_bags_or_simulation_but_not_both(capsys):
-    assert calibrate_command.main([]) == 1
-    assert 'either bags or --simulate' in capsys.readouterr().err
+@pytest.mark.parametrize('arguments', [[], ['--live', '1', '--simulate', '1']])
+def test_there_is_one_source(arguments, capsys):
+    assert calibrate_command.main(arguments) == 1
+    assert 'either bags, --live MINUTES or --simulate' in capsys.readouterr().err
+
+
+def test_a_live_arm_is_recorded_until_the_time_is_over(tmp_path, monkeypatch):
+    """The recorder is ended as by Ctrl-C, so that it can close its bag."""
+    (tmp_path / 'fake_recorder.py').write_text(
+        'import pathlib, signal, sys, time\n'
+        'signal.signal(signal.SIGINT, signal.default_int_handler)\n'   # a shell may have hidden it
+        'folder = pathlib.Path(sys.argv[-1].split(":=")[1])\n'
+        'try:\n'
+        '    folder.mkdir()\n'
+        '    time.sleep(600)\n'
+        'except KeyboardInterrupt:\n'
+        '    (folder / "closed").touch()\n')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    monkeypatch.setattr(live_bag, 'RECORDER', 'fake_recorder')
+    bag = tmp_path / 'bag'
+
+    def tell(now):
+        while not bag.exists():       # until the recorder is up
+            time.sleep(0.01)
+
+    assert live_bag.record_live(bag, 0.01, tell) == bag
+    assert (bag / 'closed').exists()
+
+
+def test_a_recorder_that_ends_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_bag, 'RECORDER', 'armsense_core.no_such_module')
+    with pytest.raises(ArmsenseError, match='the recorder ended'):
+        live_bag.record_live(tmp_path / 'bag', 60.0, lambda now: None)
+

@@ -27,11 +27,13 @@ from armsense_core.detector import (
     isolate,
     Isolation,
     Thresholds,
+    touchable,
 )
 from armsense_core.detector.link_shapes import link_capsules
 from armsense_core.drive import make_drive
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
+from armsense_core.model.base_motion import BaseMotion
 from armsense_core.observer import make_observer, ObserverOptions
 from armsense_core.schema import quantity
 from armsense_core.state_estimator import StateEstimator, VelocityOptions
@@ -123,10 +125,11 @@ class CollisionMonitor:
                                  self.config.detector)
         self._enabled = False
         self._capsules = link_capsules(model)
+        self._links = touchable(model, self._capsules)
 
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float], enabled: bool,
-             dt: float) -> MonitorResult:
+             dt: float, motion: BaseMotion | None = None) -> MonitorResult:
         """Take one state of the boards; see `StateEstimator.step` for the arguments.
 
         Args:
@@ -136,6 +139,7 @@ class CollisionMonitor:
             strain: (n,) or empty.
             enabled: The motors follow commands; what holds the arm otherwise nobody knows.
             dt: Time since the state before [s].
+            motion: Of the base; None: it stands still. An unknown one makes the residual invalid.
         """
         state = self.estimator.step(position, torque, joint_position, strain, dt)
         if enabled and not self._enabled:
@@ -143,21 +147,24 @@ class CollisionMonitor:
             self.detector.reset()
         self._enabled = enabled
         q, dq = state.arm.q, state.arm.dq
-        residual = self.observer.step(q, dq, self.drive.link_torque(state.drive), dt)
+        link_torque = self.drive.link_torque(state.drive)
+        if motion is not None:
+            link_torque = link_torque - self.model.base_motion_torque(q, dq, motion)
+        residual = self.observer.step(q, dq, link_torque, dt)
         valid = self.observer.valid and enabled
         detection = isolation = None
         if valid:
             detection = self.detector.step(residual, dq, dt)
         if detection is not None:
-            isolation = self.isolate(detection)
+            isolation = self.isolate(detection.residual, detection.threshold)
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
                              self.detector.exceeded, valid, detection, q, dq, isolation)
 
-    def isolate(self, detection: Detection) -> Isolation | None:
-        """The link that a detection points to."""
-        highest = float((np.abs(detection.residual) / detection.threshold).max())
-        return isolate(self.model, detection.residual, detection.threshold,
-                       max(LOADED, LEAKAGE * highest))
+    def isolate(self, residual: Array, threshold: Array) -> Isolation | None:
+        """The link that a residual points to [Nm], (n,) each."""
+        highest = float((np.abs(residual) / threshold).max())
+        return isolate(self.model, residual, threshold, max(LOADED, LEAKAGE * highest),
+                       self._links)
 
     def contact(self, residual: Array, threshold: Array, q: Array, joint: int,
                 options: ContactOptions = QUICK_CONTACT) -> ContactEstimate | None:

@@ -122,5 +122,5 @@ def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
 
 def named_link(monitor: CollisionMonitor, detection: Detection) -> str:
     """The link that the event of a detection names."""
-    isolation = monitor.isolate(detection)
+    isolation = monitor.isolate(detection.residual, detection.threshold)
     return monitor.model.link_names[isolation.joint if isolation else detection.joint]

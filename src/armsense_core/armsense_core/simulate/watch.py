@@ -2,19 +2,24 @@
 
 Sensor processing does not depend on the observer's past, so a regular tape (one period, no NaN) is
 processed in one go; only the observer goes from sample to sample, and the detector where something
-exceeds a threshold. Every number is computed by the same operations in the same order, so the
-result is the same bit for bit; a test compares both.
+exceeds a threshold. Observers that differ by their filter alone share the dynamics. Every number
+is computed by the same operations in the same order, so the result is the same bit for bit; a test
+compares both.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.detector import Detection
-from armsense_core.drive import RigidDrive
+from armsense_core.drive import Drive, RigidDrive
 from armsense_core.drive.reading import DriveReading
+from armsense_core.observer import Observer
 from armsense_core.simulate.tape import named_link, SECOND, Tape, Trace
 from armsense_core.simulate.tape import watch as watch_every_sample
 
@@ -25,13 +30,33 @@ _SAME_PERIOD = 1e-6   # relative
 
 def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
     """What a new monitor says to a tape."""
-    if not _regular(monitor, tape):
-        return watch_every_sample(monitor, tape)
-    reading = monitor.estimator.batch(tape.position, tape.torque, tape.joint_position,
-                                      tape.strain)
+    return watch_all([monitor], tape)[0]
+
+
+def watch_all(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
+    """What new monitors of one arm, alike but for observers and thresholds, say to a tape."""
+    if not all(_regular(monitor, tape) for monitor in monitors):
+        return [watch_every_sample(monitor, tape) for monitor in monitors]
+    first = monitors[0]
+    reading = first.estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
+    torque = link_torques(first.drive, reading)
     steps = np.diff(tape.stamp, prepend=tape.stamp[0]) * 1e-9
     resets = tape.enabled & ~np.concatenate([[False], tape.enabled[:-1]])
-    raw, filtered, anchored = _observe(monitor, reading, steps, resets)
+    known: dict[type[Observer], _Observed] = {}   # what differs by the filter alone
+    traces = []
+    for monitor in monitors:
+        kind = type(monitor.observer)
+        if kind in known:
+            observed = _filter(monitor.observer, known[kind], steps, resets)
+        else:
+            observed = known[kind] = _observe(monitor.observer, reading, torque, steps, resets)
+        traces.append(_trace(monitor, tape, reading, observed, steps, resets))
+    return traces
+
+
+def _trace(monitor: CollisionMonitor, tape: Tape, reading: DriveReading, observed: _Observed,
+           steps: Array, resets: Flags) -> Trace:
+    raw, filtered, anchored = observed
     valid = anchored & tape.enabled
     threshold = np.broadcast_to(np.array(monitor.detector.thresholds.constant), filtered.shape)
     exceeded = _hold(np.abs(filtered) > threshold, valid, resets)
@@ -56,18 +81,25 @@ def _regular(monitor: CollisionMonitor, tape: Tape) -> bool:
                     tape.position, tape.torque, tape.joint_position, tape.strain)))
 
 
-def _observe(monitor: CollisionMonitor, reading: DriveReading, steps: Array,
-             resets: Flags) -> tuple[Array, Array, Flags]:
-    """Raw and filtered residual (N, n), and whether they are valid (N,)."""
-    observer, drive = monitor.observer, monitor.drive
+class _Observed(NamedTuple):
+    raw: Array        # [Nm] (N, n)
+    filtered: Array   # [Nm] (N, n)
+    valid: Flags      # (N,)
+
+
+def link_torques(drive: Drive, reading: DriveReading) -> Array:
+    """Of a whole recording [Nm], (N, n)."""
+    if isinstance(drive, RigidDrive):
+        return drive.link_torque(reading)
+    rows = zip(*(part for part in reading if part is not None), strict=True)
+    return np.array([drive.link_torque(DriveReading(*row)) for row in rows])
+
+
+def _observe(observer: Observer, reading: DriveReading, torque: Array, steps: Array,
+             resets: Flags) -> _Observed:
     q, dq = reading.joint_position, reading.joint_velocity
     raw, filtered = np.empty_like(q), np.empty_like(q)
     valid = np.zeros(len(q), bool)
-    if isinstance(drive, RigidDrive):
-        torque = drive.link_torque(reading)
-    else:
-        rows = zip(*(part for part in reading if part is not None), strict=True)
-        torque = np.array([drive.link_torque(DriveReading(*row)) for row in rows])
     step, starts = observer.step, resets.tolist()
     for k, dt in enumerate(steps.tolist()):
         if starts[k]:
@@ -75,7 +107,23 @@ def _observe(monitor: CollisionMonitor, reading: DriveReading, steps: Array,
         filtered[k] = step(q[k], dq[k], torque[k], dt)
         raw[k] = observer.raw
         valid[k] = observer.valid
-    return raw, filtered, valid
+    return _Observed(raw, filtered, valid)
+
+
+def _filter(observer: Observer, other: _Observed, steps: Array, resets: Flags) -> _Observed:
+    """The same raw torque through another filter."""
+    filtered = np.empty_like(other.raw)
+    residual = np.zeros(other.raw.shape[1])
+    step, reset = observer.filter.step, observer.filter.reset
+    starts, valid = resets.tolist(), other.valid.tolist()
+    for k, dt in enumerate(steps.tolist()):
+        if starts[k]:
+            reset()
+            residual = np.zeros(other.raw.shape[1])
+        if valid[k]:
+            residual = step(other.raw[k], dt)
+        filtered[k] = residual
+    return _Observed(other.raw, filtered, other.valid)
 
 
 def _hold(exceeded: Flags, valid: Flags, resets: Flags) -> Flags:

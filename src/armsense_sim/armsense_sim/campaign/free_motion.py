@@ -34,15 +34,16 @@ SETTLE = 0.3        # [s] at rest before anything counts
 SPEED = 0.1, 0.6    # share of the limits that a motion uses
 
 
-def record_free(individual: Individual, seconds: float, seed: int) -> Tape:
+def record_free(individual: Individual, seconds: float, seed: int,
+                as_identified: bool = False) -> Tape:
     """The readings of `seconds` of motion; the first `SETTLE` are a rest.
 
     The tape is shorter where the driver stops the arm, such as for a reference that an elastic arm
-    cannot follow.
+    cannot follow. `as_identified`: without the payload and the friction of a later run.
     """
     rng = np.random.default_rng([seed, 2])
     poses = Poses(individual.model)
-    recorder = Recorder(individual.loop(run=seed))
+    recorder = Recorder(individual.loop(run=None if as_identified else seed))
     recorder.run(SETTLE)
     while recorder.time < seconds and recorder.loop.driver.fault is None:
         if rng.uniform() < REST:

@@ -12,7 +12,7 @@ from armsense_sim.campaign.tasks import SCALES
 
 Record = dict[str, Any]
 LEVER = 0.1            # [m] torque per force that some joint must get, else nothing can be felt
-LINK_SHARE = 0.35      # load of a link's own joint over the largest load, else it is hidden
+QUANTILES = np.linspace(0.0, 1.0, 41)   # of the delays, for figures
 BOUND = 0.95           # one-sided confidence of bounds
 
 
@@ -23,21 +23,27 @@ def summarise(arm: str, observer: str, records: Iterable[Record]) -> dict[str, A
     free = [r for r in records if 'seconds' in r]
     felt = [(r['truth'], r['observers'][observer]) for r in touches]
     must = [(t, o) for t, o in felt if t['peak'] >= t['limit'] and t['lever'] >= LEVER]
-    missed = [t for t, o in must if o['delay'] is None]
+    missed = sum(o['delay'] is None for _, o in must)
     hidden = [t for t, _ in felt if t['lever'] < LEVER]
     hours = sum(r['seconds'] for r in free) / 3600.0
     alarms = sum(r['observers'][observer]['alarms'] for r in free)
     delays = [1e3 * o['delay'] for t, o in must if o['delay'] is not None and t['hard']]
+    clear = [(t, o) for t, o in felt if o['link'] is not None and o['link_observable']]
+    wrong = [(t, o) for t, o in clear if o['link'] != t['link']]
     return {
-        'arm': arm, 'collisions': len(touches), 'missed': len(missed),
+        'arm': arm, 'collisions': len(touches), 'missed': missed,
         'unobservable': len(hidden), 'free_hours': round(hours, 4), 'false_alarms': alarms,
         'delay_ms': _delays(delays), 'min_force_n': _smallest_force(felt),
-        'link_accuracy': _link_accuracy(felt), 'force_error_n': _median(felt, 'force_error'),
+        'link_accuracy': round(1.0 - len(wrong) / len(clear), 4) if clear else None,
+        'force_error_n': _median(felt, 'force_error'),
         'point_error_m': _median(felt, 'point_error'),
         'must_be_felt': len(must), 'weak': len(felt) - len(must) - len(hidden),
         'hard_impacts': len(delays), 'early_alarms': sum(o['early'] for _, o in felt),
+        'delay_quantiles_ms': np.quantile(delays, QUANTILES).round(3).tolist() if delays else [],
+        'link_observable': len(clear), 'speed_mps': _range([t['speed'] for t, _ in felt]),
         'false_alarms_per_hour_bound': _rate_bound(alarms, hours),
-        'missed_cases': [_describe(t) for t in missed],
+        'missed_cases': [_describe(t) + _load(o) for t, o in must if o['delay'] is None],
+        'wrong_link_cases': [f'{_describe(t)}: {o["link"]} named' for t, o in wrong],
         'unobservable_cases': [_describe(t) for t in hidden],
         'roc': _roc(must, free, hours, observer)}
 
@@ -57,11 +63,15 @@ def _smallest_force(felt: list[tuple[Record, Record]]) -> float | None:
     return round(min(above), 3) if above else None
 
 
-def _link_accuracy(felt: list[tuple[Record, Record]]) -> float | None:
-    """Share of collisions with the right link, where that link's own joint is loaded."""
-    right = [o['link'] == t['link'] for t, o in felt if o['link'] is not None
-             and o['load'][t['joint']] >= max(1.0, LINK_SHARE * max(o['load']))]
-    return round(float(np.mean(right)), 4) if right else None
+def _range(values: list[float]) -> list[float]:
+    """Least, median and largest."""
+    return np.quantile(values or [0.0], (0.0, 0.5, 1.0)).round(3).tolist()
+
+
+def _load(found: Record) -> str:
+    """How far a contact that was missed came."""
+    return (f', {max(found["load"]):.1f} times a threshold at its peak; the residual reached '
+            f'{found["height"]:.2f} of one')
 
 
 def _median(felt: list[tuple[Record, Record]], name: str) -> float | None:

@@ -7,33 +7,34 @@ from functools import lru_cache
 import hashlib
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 from armsense_core import schema
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_core.detector import Thresholds
 from armsense_core.model import ArmModel
-from armsense_core.model.model_file import file_hash
+from armsense_core.model.model_file import file_hash, ModelFile
 from armsense_core.observer import OBSERVERS
 from armsense_sim.campaign.case import CaseMaker
-from armsense_sim.campaign.individual import Variation
+from armsense_sim.campaign.individual import Individual, Variation
 
-FORMAT = 2   # of the cached results; another one makes them void
+FORMAT = 4   # of the cached results; another one makes them void
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Everything the results depend on, but for thresholds and the number of collisions."""
+    """Everything the results depend on, but for the number of collisions and hours."""
 
     arm: str
-    model_file: str = ''                    # identified model; '': the arm's own files
+    model_file: str = ''                    # of all arms; '': each is identified
     detection: str = ''                     # yaml of observers; '': config/detection.yaml
     variation: Variation = Variation()
     observers: tuple[str, ...] = OBSERVERS
     seed: int = 1
     rate_per_hour: float = 0.1              # [1/h] false alarms that thresholds are made for
-    confidence: float = 0.5                 # best estimate: bounds of short recordings are wide
-    arms: int = 2                           # of the series, each with thresholds of its own
-    calibration_minutes: float = 6.0        # [min] of free motion of each arm behind them
+    confidence: float = 0.9                 # that they are not exceeded
+    arms: int = 2                           # of the series, each with model and thresholds
+    calibration_minutes: float = 10.0       # [min] of free motion of each arm behind them
 
     @property
     def key(self) -> str:
@@ -47,20 +48,44 @@ class Setup:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+class Known(NamedTuple):
+    """What is known about the arms of a series; plain data for any process."""
+
+    models: tuple[str, ...] = ()                        # model files as JSON, by arm
+    limits: dict[tuple[str, int], Thresholds] = {}      # by observer and arm
+
+
 class Worker:
-    """An arm prepared for simulation, once per process."""
+    """The arm as its files have it, prepared once per process."""
 
     def __init__(self, setup: Setup) -> None:
-        self.model = ArmModel.load(setup.arm, setup.model_file or None)
-        self.config = DetectionConfig.of(self.model, setup.detection or None)
-        self.maker = CaseMaker(self.model)
+        self.setup = setup
+        self.nominal = ArmModel.load(setup.arm)
+        self.config = DetectionConfig.of(self.nominal, setup.detection or None)
+        self.maker = CaseMaker(self.nominal)
 
-    def monitor(self, observer: str, thresholds: Thresholds) -> CollisionMonitor:
+    def model(self, known: Known, arm: int) -> ArmModel:
+        """What controller and observer believe of an arm; before it is identified, its files."""
+        if self.setup.model_file:
+            return ArmModel.load(self.setup.arm, self.setup.model_file)
+        return _identified(self.setup, known.models[arm]) if known.models else self.nominal
+
+    def individual(self, known: Known, arm: int, seed: int) -> Individual:
+        """An arm of the series."""
+        return Individual(self.model(known, arm), self.setup.variation, seed, self.nominal.config)
+
+    def monitor(self, model: ArmModel, observer: str, thresholds: Thresholds) -> CollisionMonitor:
         """A new monitor; observers differ in nothing but themselves and their thresholds."""
-        return CollisionMonitor(self.model, self.config, thresholds, observer)
+        return CollisionMonitor(model, self.config, thresholds, observer)
 
 
 @lru_cache(maxsize=4)
 def worker(setup: Setup) -> Worker:
     """The worker of this process."""
     return Worker(setup)
+
+
+@lru_cache(maxsize=16)
+def _identified(setup: Setup, text: str) -> ArmModel:
+    file = schema.load(ModelFile, json.loads(text), 'identified model')
+    return file.apply(worker(setup).nominal)

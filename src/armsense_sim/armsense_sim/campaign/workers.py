@@ -9,37 +9,37 @@ import os
 from typing import Any
 
 from armsense_core.errors import ArmsenseError
-from armsense_sim.campaign.setup import Setup
-from armsense_sim.campaign.tasks import Limits, run_task, Task
+from armsense_sim.campaign.setup import Known, Setup
+from armsense_sim.campaign.tasks import run_task, Task
 
 
-def run_tasks(setup: Setup, limits: Limits, tasks: Sequence[Task], jobs: int,
+def run_tasks(setup: Setup, known: Known, tasks: Sequence[Task], jobs: int,
               scheduler: str | None = None) -> Iterator[dict[str, Any]]:
     """Results in the order in which they come.
 
     Args:
         setup: Of the campaign.
-        limits: Thresholds by observer.
+        known: Models and thresholds of the arms.
         tasks: To be done.
         jobs: Processes on this machine; 1: this process.
         scheduler: Address of a Dask scheduler, such as tcp://host:8786; None: this machine.
     """
     if scheduler is not None:
-        yield from _on_cluster(setup, limits, tasks, scheduler)
+        yield from _on_cluster(setup, known, tasks, scheduler)
     elif jobs == 1:
         for task in tasks:
-            yield run_task(setup, limits, task)
+            yield run_task(setup, known, task)
     else:
-        yield from _on_cores(setup, limits, tasks, jobs)
+        yield from _on_cores(setup, known, tasks, jobs)
 
 
-def _on_cores(setup: Setup, limits: Limits, tasks: Sequence[Task],
+def _on_cores(setup: Setup, known: Known, tasks: Sequence[Task],
               jobs: int) -> Iterator[dict[str, Any]]:
     # One thread of linear algebra per process: more only fight for the cores.
     os.environ.setdefault('OMP_NUM_THREADS', '1')
     context = multiprocessing.get_context('spawn')   # a fork would share MuJoCo's and BLAS' state
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        futures = [pool.submit(run_task, setup, limits, task) for task in tasks]
+        futures = [pool.submit(run_task, setup, known, task) for task in tasks]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -48,15 +48,15 @@ def _on_cores(setup: Setup, limits: Limits, tasks: Sequence[Task],
             raise
 
 
-def _on_cluster(setup: Setup, limits: Limits, tasks: Sequence[Task],
+def _on_cluster(setup: Setup, known: Known, tasks: Sequence[Task],
                 scheduler: str) -> Iterator[dict[str, Any]]:
     try:
         import distributed
     except ImportError as error:
         raise ArmsenseError('--dask needs the package dask[distributed], which is not installed: '
                             'pip install "dask[distributed]"') from error
-    # The workers need this workspace installed; files are named by paths that they can read.
+    # The workers have this workspace installed; files are named by paths that they can read.
     with distributed.Client(scheduler) as client:
-        futures = client.map(lambda task: run_task(setup, limits, task), list(tasks), pure=False)
+        futures = [client.submit(run_task, setup, known, task, pure=False) for task in tasks]
         for future in distributed.as_completed(futures):
             yield future.result()

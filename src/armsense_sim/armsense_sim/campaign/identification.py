@@ -1,0 +1,55 @@
+"""The model of one arm of the series, identified from its own motion, as a user would do it."""
+
+from __future__ import annotations
+
+from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.drive import make_drive
+from armsense_core.identify.identify import identify, Options
+from armsense_core.identify.model_output import model_file
+from armsense_core.identify.recording import Recording
+from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile, Provenance
+from armsense_core.simulate import link_torques, Tape
+from armsense_core.state_estimator import StateEstimator
+from armsense_sim.campaign.free_motion import record_free, SETTLE
+from armsense_sim.campaign.individual import Individual
+
+SECONDS = 60.0      # [s] of motion that a model is identified from
+BAND = 5.0          # [Hz] of torques behind springs, whose encoders are coarse
+
+
+def identify_arm(individual: Individual, seed: int, seconds: float | None = None) -> ModelFile:
+    """Move the arm, whose model is the nominal one, and identify it.
+
+    Drives and friction are identified where the torque comes from the motor's current; behind a
+    spring or a strain gauge it is that of the links alone.
+    """
+    model = individual.model
+    tape = record_free(individual, seconds or SECONDS, seed, as_identified=True)
+    rigid = _rigid(model)
+    found = identify([_recording(model, tape, rigid)], model,
+                     Options(gravity=model.gravity, cutoff=None if rigid else BAND))
+    errors = {'train_percent': found.train.percent}
+    if rigid:
+        assert model.config is not None
+        gears = {name: joint.gear_ratio for name, joint in model.config.joints.items()}
+        return model_file(found, (), errors, gears)
+    return ModelFile.create(found.model, found.parameters, Provenance.now(
+        'physically consistent least squares', (), {'train': found.train.percent}))
+
+
+def _rigid(model: ArmModel) -> bool:
+    assert model.config is not None
+    return all(joint.drive == 'rigid' for joint in model.config.joints.values())
+
+
+def _recording(model: ArmModel, tape: Tape, rigid: bool) -> Recording:
+    """Positions and torques of the moving arm."""
+    assert model.config is not None
+    estimator = StateEstimator(model.config, DetectionConfig.of(model).velocity)
+    reading = estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
+    time = tape.stamp * 1e-9
+    keep = time > time[0] + SETTLE
+    torque = tape.torque if rigid else link_torques(make_drive(model.config, model=model), reading)
+    return Recording(time[keep], reading.joint_position[keep], torque[keep], name=model.name)
+
