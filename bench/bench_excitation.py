@@ -24,6 +24,7 @@ from armsense_core.excitation import Constraints, design_excitation, DesignOptio
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import check_motion, Clearance
 from bench import ur10
+from bench.one_thread import one_thread
 from bench.report import emit
 
 ARMS = ('laas4', 'ur10')
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument('--arms', nargs='+', choices=ARMS, default=ARMS)
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
-    _one_thread()
+    one_thread('bench.bench_excitation')
     options, notes = DesignOptions(), []
     runs: dict[str, list[Run]] = {}
     for arm in arguments.arms:
@@ -65,13 +66,6 @@ def main() -> None:
     emit('Excitation design', ('arm', 's', 'CPU s', 'slowest s', 'gain', 'log det', 'condition',
                                'feasible'),
          [_row(arm, found) for arm, found in runs.items()], _result(runs), arguments.json, notes)
-
-
-def _one_thread() -> None:
-    """Start again with one BLAS thread; it is read only when numpy is loaded."""
-    if os.environ.get('OMP_NUM_THREADS') != '1':
-        os.environ['OMP_NUM_THREADS'] = '1'
-        os.execv(sys.executable, [sys.executable, '-m', 'bench.bench_excitation', *sys.argv[1:]])
 
 
 def _case(arm: str, notes: list[str]) -> Case | None:

@@ -22,8 +22,9 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.identify.payload import identify_payload
 from armsense_core.identify.robot_file import RobotFile
 from armsense_identification.elastic_reader import ElasticRobotFile, stiffnesses
-from armsense_identification.identify_command import pooled, run
+from armsense_identification.identify_job import run, Subject
 from armsense_identification.reader import read_recording
+from armsense_identification.summary import pooled
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,7 +71,7 @@ def _remark(report: dict[str, Any]) -> str:
 
 def split(name: str, folder: Path, goal: float) -> tuple[dict[str, Any], list[Row]]:
     """One recording, training and validation windows."""
-    report = run(_robot(name), [folder])[1]
+    report = run(Subject(_robot(name)), [folder]).result
     return report, [(name, report['validation_percent'], goal, _remark(report))]
 
 
@@ -90,7 +91,8 @@ def single(goal: float) -> Callable[[str, Path], tuple[Any, list[Row]]]:
 
 def ur10e(name: str, folder: Path) -> tuple[Any, list[Row]]:
     robot = _robot(name)
-    model, report = run(robot, [folder / 'ur-20_02_10-30sec_12harm.csv'])
+    job = run(Subject(robot), [folder / 'ur-20_02_10-30sec_12harm.csv'])
+    model, report = job.model, job.result
     errors: dict[str, dict[str, Any]] = {}
     unseen = {'40s': '*40sec*', '50s': '*50sec*', '20s': '*20sec*', 'ptp': '*ptp*'}
     for key, pattern in unseen.items():

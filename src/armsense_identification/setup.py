@@ -12,7 +12,9 @@ setup(
         ('share/ament_index/resource_index/packages', ['resource/' + NAME]),
         ('share/' + NAME, ['package.xml']),
     ],
-    package_data={NAME: ['py.typed']},
+    package_data={NAME: ['py.typed', 'report/*.j2']},
     zip_safe=False,
-    entry_points={'console_scripts': []},
+    entry_points={'console_scripts': [
+        'identification_server = armsense_identification.identification_server_node:main',
+    ]},
 )

@@ -1,101 +1,89 @@
-"""`./armsense excite run`: moves the arm along a designed excitation and records a bag.
+"""`./armsense excite run`: moves the arm along a designed motion and records a bag.
 
-The simulated arm is launched and stopped here; a real arm must be launched and enabled before,
-with `hardware:=spi` or `can`, and is then only sent the motion.
+    excite run excite.yaml --periods 10 --bag run        # a simulated arm, launched here
+    excite run excite.yaml --live --bag run              # the arm that is launched and enabled
+
+The bag is checked at the end: complete, followed, within limits, nothing hit.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 import json
-import os
 from pathlib import Path
 import sys
+from typing import Any
 
-import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from armsense_bringup.arm_client import ArmClient, Waypoint
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.excite_client import bar_teller, drive, ExcitationClient
 from armsense_core.errors import ArmsenseError
-from armsense_core.excitation.excitation import Excitation
-from armsense_core.model import ArmConfig
-
-SPACING = 0.02      # [s] between two waypoints
-PATIENCE = 20.0     # wall-clock seconds granted per second of motion
-
-
-def waypoints(excitation: Excitation, periods: int) -> list[Waypoint]:
-    """The motion as a trajectory message wants it."""
-    motion = excitation.trajectory(periods)
-    times = np.append(np.arange(0.0, motion.duration, SPACING), motion.duration)
-    if times[-1] - times[-2] < 1e-3:
-        times = np.delete(times, -2)
-    samples = [motion.sample(float(t)) for t in times]
-    return [Waypoint(float(t), s.q.tolist(), s.dq.tolist(), s.ddq.tolist())
-            for t, s in zip(times, samples, strict=True)]
-
-
-def run(file: Path, periods: int, bag: Path, launch_file: Path, console: Console) -> None:
-    """Drive the simulated arm and record.
-
-    Raises:
-        ArmsenseError: The arm did not follow, or something was hit: the bag is no use then.
-    """
-    excitation = Excitation.read(file)
-    config = ArmConfig.load(excitation.arm)
-    points = waypoints(excitation, periods)
-    seconds = points[-1].time
-    plan = load(launch_file, {'arm': excitation.arm, 'lockstep': 'true', 'record': 'true',
-                              'bag': str(bag), 'reaction': 'stop'})
-    with Supervisor(plan) as supervisor:
-        client = ArmClient(supervisor, 60.0 + PATIENCE * seconds)
-        try:
-            client.wait_enabled()
-            begin = client.time
-            handle = client.send(config.joint_names, points)
-            with Progress('moving', BarColumn(), TimeElapsedColumn(), console=console) as bar:
-                task = bar.add_task('', total=seconds)
-                client.wait(lambda: _progress(bar, task, client.time - begin) >= seconds,
-                            'the motion')
-            result = client.result(handle)
-        finally:
-            client.close()
-            supervisor.stop()
-            supervisor.wait(30.0)
-    if result.error_code != 0:
-        raise ArmsenseError(f'the arm did not follow: {result.error_string}')
-    if client.collisions:
-        raise ArmsenseError(f'{len(client.collisions)} collisions on the way; the first on '
-                            f'{client.collisions[0].link}')
-
-
-def _progress(bar: Progress, task: TaskID, seconds: float) -> float:
-    bar.update(task, completed=seconds)
-    return seconds
+from armsense_identification.motion_file import read_motion
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog='armsense excite run', description=__doc__)
-    parser.add_argument('file', type=Path, help='excite.yaml')
-    parser.add_argument('--periods', type=int, default=5)
+    parser = argparse.ArgumentParser(prog='armsense excite run', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('file', type=Path, help='excite.yaml or friction.yaml')
+    parser.add_argument('--periods', type=int, help='default: 5, a friction sweep 1')
     parser.add_argument('--bag', type=Path, help='folder to make (default: beside the file)')
+    parser.add_argument('--model', type=Path, help='model.yaml that drives the simulated arm')
+    parser.add_argument('--live', action='store_true',
+                        help='use the arm that runs (launched with identification:=true)')
+    parser.add_argument('--namespace', default='', help='of the running arm')
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args(arguments)
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     bag = options.bag or options.file.with_name(options.file.stem + '_bag')
-    root = Path(os.environ['ARMSENSE_ROOT'])
+    return tell(lambda: run(options, bag, console), options.json)
+
+
+def run(options: argparse.Namespace, bag: Path, console: Console) -> dict[str, Any]:
+    """Drive and tell what the checks of the recording said."""
+    said = _drive(options, bag, console)
+    console.print(f'recorded: {bag}', soft_wrap=True)
+    for sentence in said.split('; '):
+        console.print(f'  {sentence}')
+    return {'bag': str(bag), 'periods': options.periods, 'checks': said}
+
+
+def _drive(options: argparse.Namespace, bag: Path, console: Console) -> str:
+    motion = read_motion(options.file)
+    if options.periods is None:
+        options.periods = 1 if motion.kind == 'friction_sweep' else 5
+    if bag.exists():
+        raise ArmsenseError(f'the bag {bag} exists already; choose another name or remove it')
+    with run_bar(console) as bar:
+        if not options.live:
+            return drive(options.file, options.periods, bag, motion.arm, bar, options.model)
+        client = ExcitationClient(options.namespace)
+        try:
+            return client.run(options.file, options.periods, bag, bar_teller(bar))
+        finally:
+            client.close()
+
+
+def tell(work: Callable[[], dict[str, Any]], as_json: bool) -> int:
+    """Do something and print its result; errors are one line. Returns the exit code."""
     try:
-        run(options.file, options.periods, bag, root / 'launch' / 'arm.launch.xml', console)
+        result = work()
     except ArmsenseError as error:
-        console.print(f'[red]armsense:[/red] {error}')
+        print(f'armsense: {error}', file=sys.stderr)
         return 1
-    console.print(f'recorded: {bag}')
-    if options.json:
-        print(json.dumps({'bag': str(bag), 'periods': options.periods}))
+    except KeyboardInterrupt:
+        print('armsense: cancelled', file=sys.stderr)
+        return 130
+    if as_json:
+        print(json.dumps(result))
     return 0
+
+
+def run_bar(console: Console) -> Progress:
+    """Shows where a run is."""
+    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
+                    console=console)
 
 
 if __name__ == '__main__':

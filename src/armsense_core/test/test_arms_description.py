@@ -13,7 +13,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig, ArmModel
 from armsense_core.model.robot_description import find_description, load_description
 
-ARMS = ('biorob', 'crs_a255', 'crs_a465', 'laas4', 'tudor', 'zeego')
+ARMS = ('biorob', 'crs_a255', 'crs_a465', 'laas4', 'seven', 'tudor', 'zeego')
 PLUGINS = {'gazebo': 'gz_ros2_control/GazeboSimSystem',
            'mock': 'mock_components/GenericSystem',
            'topic': 'joint_state_topic_hardware_interface/JointStateTopicSystem'}

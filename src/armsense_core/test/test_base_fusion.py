@@ -10,6 +10,7 @@ from armsense_core.base.double_contact import DoubleContact
 from armsense_core.base.explanation import Explainer
 from armsense_core.base.fusion import ContactFusion, FusionOptions
 from armsense_core.base.link_surface import link_shapes
+from armsense_core.base.push_force import best_pushes, UNIQUE
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from bench.seven_joint_arm import make_model, RADIUS
@@ -81,6 +82,43 @@ def test_other_shapes_are_closed_surfaces(kind):
         assert gap <= sampled + 0.03 if not shape.inside(point) else True
 
 
+def test_closed_form_is_the_regularised_least_squares():
+    rng = np.random.default_rng(9)
+    y, friction = rng.standard_normal(10), 0.5
+    B = rng.standard_normal((40, 10, 3)) * rng.uniform(0.01, 10.0, (40, 1, 3))
+    H = B.transpose(0, 2, 1) @ B
+    pushes = best_pushes(np.array([H[:, r, s] for r, s in UNIQUE]), (B.transpose(0, 2, 1) @ y).T,
+                         float(y @ y), friction)
+    for k in range(40):
+        ridge = np.trace(H[k]) / (3.0 * friction**2 * (y @ y))
+        assert pushes.ridge[k] == pytest.approx(ridge)
+        A = np.vstack([B[k], np.sqrt(ridge) * np.eye(3)[1:]])
+        F, left, _, _ = np.linalg.lstsq(A, np.concatenate([y, [0.0, 0.0]]), rcond=None)
+        np.testing.assert_allclose(pushes.force[:, k], F, rtol=1e-6, atol=1e-9)
+        assert pushes.cost[k] == (pytest.approx(left[0]) if F[0] < 0.0 else np.inf)
+
+
+def test_table_of_all_places_is_the_single_evaluation(arm):
+    model, layout, joint, base = arm
+    fusion = ContactFusion(model, layout, joint, base)
+    q, tau, felt, _, _, _ = contact(model, layout, np.random.default_rng(1))
+    response, y = fusion.response.at(q), fusion.response.whiten(tau, felt)
+    At = response.A.transpose(0, 2, 1)
+    cost = fusion._try_all(At @ response.A, At @ y, float(y @ y))
+    places = fusion.places
+    for k in np.random.default_rng(2).integers(len(places.link), size=20):
+        name, R = model.link_names[places.link[k]], response.rotation[places.link[k]]
+        J = model.point_jacobian(q, name, places.point[k])          # (3, n), base axes
+        p = response.origin[places.link[k]] + R @ places.point[k]
+        felt_by = np.array([layout.felt(np.concatenate([e, np.cross(p, e)])) for e in np.eye(3)])
+        B = np.array([fusion.response.whiten(J.T @ e, f)
+                      for e, f in zip(np.eye(3), felt_by, strict=True)]).T @ R @ places.axes[k]
+        H = B.T @ B
+        alone = best_pushes(np.array([[H[r, s]] for r, s in UNIQUE]), (B.T @ y)[:, None],
+                            float(y @ y), fusion.options.friction).cost[0]
+        assert cost[k] == pytest.approx(alone, rel=1e-6)
+
+
 def test_fusion_is_better_than_joints_or_base_alone(arm):
     model, layout, joint, base = arm
     rng = np.random.default_rng(11)
@@ -103,6 +141,7 @@ def test_two_contacts_at_once(arm):
     model, layout, joint, base = arm
     both = DoubleContact(model, layout, joint, base)
     joints = DoubleContact(model, layout, joint, None)
+    single = ContactFusion(model, layout, joint, base)
     rng = np.random.default_rng(2)
     errors = {'both': [], 'joints': []}
     better = 0
@@ -119,9 +158,9 @@ def test_two_contacts_at_once(arm):
             tau = tau + model.point_jacobian(q, link, place.point).T @ F
             felt = felt + layout.felt(np.concatenate([F, np.cross(points[-1], F)]))
         tau, felt = noisy(model, layout, rng, tau, felt)
-        found = both.locate_two(q, tau, felt)
-        better += found.misfit < 0.5 * both.locate(q, tau, felt).misfit
-        for name, touches in (('both', found), ('joints', joints.locate_two(q, tau, felt))):
+        found = both.locate(q, tau, felt)
+        better += found.misfit < 0.5 * single.locate(q, tau, felt).misfit
+        for name, touches in (('both', found), ('joints', joints.locate(q, tau, felt))):
             errors[name].append(np.linalg.norm(touches.points - points, axis=1).max())
     assert np.median(errors['both']) < 0.06            # the worse of the two
     assert np.median(errors['both']) < 0.6 * np.median(errors['joints'])

@@ -34,6 +34,7 @@ class Bench:
         self.plant.reset(self.home)
         self.friction = np.array([j.friction.viscous for j in model.config.joints.values()])
         self.t = 0.0
+        self.order = [0, 1, 2, 3]       # channel that each cell is read from
 
     def run(self, monitor, seconds, moving=True, valid=ALL):
         results = []
@@ -48,7 +49,7 @@ class Bench:
             a = ddq_d + 40 * (dq_d - dq) + 400 * (q_d - q)
             tau = self.model.inverse_dynamics(q, dq, a) + self.friction * dq
             force = self.cells.step(self.plant.base_wrench, DT)
-            results.append(monitor.step(np.floor(q / STEP) * STEP, force, valid, DT))
+            results.append(monitor.step(np.floor(q / STEP) * STEP, force[self.order], valid, DT))
             self.plant.step(tau, DT)
             self.t += DT * moving
         return results
@@ -115,6 +116,34 @@ def test_lying_cell_is_named_and_left_out(running):
     assert np.abs(results[-1].reading.residual).max() < 1.0     # goes on without it
     monitor.trust_cells()
     assert monitor.failed_cells == ()
+
+
+@pytest.mark.parametrize(('order', 'message'), [
+    ([1, 0, 2, 3], 'load cells 1 and 2 are exchanged'),
+    ([0, 3, 2, 1], 'load cells 2 and 4 are exchanged'),
+    ([1, 2, 3, 0], 'the cells are connected in another order: '),
+])
+def test_exchanged_cells_are_named_and_nothing_is_said(model, order, message):
+    bench = Bench(model)
+    bench.order = order
+    monitor = BaseMonitor(model, thresholds=fixed_thresholds([1.2, 0.5, 0.5]))
+    bench.run(monitor, 0.5, moving=False)
+    results = bench.run(monitor, 2.5)
+    assert monitor.layout_problem.startswith(message)
+    assert monitor.failed_cells == ()                # no single cell is blamed
+    assert not results[-1].reading.valid
+    assert results[-1].problem == monitor.layout_problem
+    bench.order = [0, 1, 2, 3]                       # mended
+    monitor.trust_cells()
+    assert bench.run(monitor, 0.3)[-1].problem == ''
+
+
+def test_a_long_contact_is_no_wrong_layout(running):
+    bench, monitor = running
+    bench.run(monitor, 1.5)
+    bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 6.0, -8.0])
+    assert any(r.detection for r in bench.run(monitor, 3.0))
+    assert monitor.layout_problem == ''
 
 
 def test_thresholds_are_learned_with_their_meaning(running):

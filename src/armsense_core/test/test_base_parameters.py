@@ -9,6 +9,7 @@ from armsense_core.errors import BadValue, UnknownName
 from armsense_core.identify import base_parameters as module
 from armsense_core.identify.base_parameters import (
     arm_base_parameters,
+    base_estimate,
     base_parameters,
     BaseParameters,
     GRAM_LIMIT,
@@ -170,3 +171,17 @@ def test_bad_input():
         found.project(np.zeros(3))
     with pytest.raises(BadValue, match=r'shape of the regressor is \(4, 3\); it must be \(N, 2\)'):
         found.regressor(np.zeros((4, 3)))
+
+
+def test_estimate_in_one_pass_is_least_squares():
+    model = ArmModel.load('laas4')
+    W = motion(model, 300)
+    rng = np.random.default_rng(4)
+    y = W @ model.parameters + 0.1 * rng.standard_normal(len(W))
+    base, beta, error = base_estimate(W, y, model.parameter_names)
+    expected, residual = np.linalg.lstsq(base.regressor(W), y, rcond=None)[:2]
+    assert len(base) == 22
+    np.testing.assert_allclose(beta, expected, atol=1e-6)
+    assert error == pytest.approx(np.sqrt(residual[0]), rel=1e-5)
+    with pytest.raises(BadValue, match='shapes'):
+        base_estimate(W, y[1:], model.parameter_names)

@@ -23,6 +23,7 @@ from armsense_core.base import (
     workspace_grid,
 )
 from armsense_core.base.delay_line import DelayLine
+from armsense_core.base.sensitivity import detectable_push
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 
@@ -188,9 +189,23 @@ def test_detectable_force_at_a_pose():
     np.testing.assert_array_equal(a.axis, b.axis)
 
 
+def test_smallest_push_just_crosses_a_threshold():
+    cells, t = CellLayout.upright([(0.1, 0.1), (-0.1, 0.1), (-0.1, -0.1), (0.1, -0.1)]), [2, 1, 1]
+    rng = np.random.default_rng(3)
+    points, normals = rng.uniform(-1, 1, (20, 3)), rng.standard_normal((20, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    for p, n, size in zip(points, normals, detectable_push(cells, points, normals, t),
+                          strict=True):
+        felt = cells.felt(np.concatenate([-size * n, np.cross(p, -size * n)]))
+        assert (np.abs(felt) / t).max() == pytest.approx(1.0)
+    assert np.isinf(detectable_push(cells, [[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]], t)[0])
+
+
 def test_figure_is_drawn(tmp_path):
     path = tmp_path / 'sensitivity.png'
-    draw_sensitivity(sensitivity_map(layout(), workspace_grid(step=2.0)), path, 'zeego')
+    model = ArmModel.load('laas4')
+    cells = CellLayout.of_config(model.config.load_cells)
+    draw_sensitivity(model, cells, np.array(model.config.home), [0.5, 0.3, 0.3], path)
     assert path.stat().st_size > 10_000
 
 

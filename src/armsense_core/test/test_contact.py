@@ -10,6 +10,7 @@ from armsense_core.detector import (
     ContactOptions,
     estimate_contact,
     isolate,
+    touchable,
 )
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
@@ -76,6 +77,25 @@ def test_the_last_loaded_joint_gives_the_link(arm, capsules):
             assert found.joint == loaded[-1] <= joint
             assert found.link == model.link_names[loaded[-1]]
             assert found.direction == np.sign(tau[loaded[-1]])
+
+
+def test_a_link_along_its_own_axis_cannot_load_its_joint():
+    """Joints 1 and 3 of laas4 turn links about themselves: a load there comes from further out."""
+    links = touchable(laas(), LAAS_CAPSULES)
+    assert links == (1, 1, 3, 3)
+    q, threshold = np.array([0.3, 0.7, 0.4, -0.5]), np.full(4, 0.2)
+    # At the hand, along the direction that joint 4 cannot feel.
+    axis = laas().jacobian(q, 'link4')[3:, 3]
+    tau, _ = torque(laas(), q, LAAS_CAPSULES[3], 0.9, 20.0 * axis)
+    assert abs(tau[3]) < 1e-9
+    assert abs(tau[2]) > 0.2
+    assert isolate(laas(), tau, threshold).link == 'link3'
+    found = isolate(laas(), tau, threshold, links=links)
+    assert (found.link, found.joint, found.loaded) == ('link4', 3, 2)
+
+
+def test_every_link_across_its_axis_stands_for_itself():
+    assert touchable(seven(), SEVEN_CAPSULES) == (1, 1, 3, 3, 5, 5, 6)
 
 
 def test_a_force_through_the_axes_is_not_felt():

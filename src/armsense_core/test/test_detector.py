@@ -6,6 +6,7 @@ from armsense_core.detector import (
     Detector,
     DetectorOptions,
     fixed_thresholds,
+    read_intent,
     Thresholds,
 )
 from armsense_core.errors import ArmsenseError
@@ -111,6 +112,18 @@ def test_intended_contact_silences_its_joints_for_its_time():
     lasting.allow_contact(0.05)
     (k, _), = feed(lasting, [joint(2, 5.0)] * 100)  # it outlasts the window
     assert k == pytest.approx(50, abs=2)
+
+
+def test_an_intent_is_read_from_words():
+    names = ('joint1', 'joint2', 'joint3')
+    seconds, mask = read_intent('0.5 joint3 joint1', names)
+    assert (seconds, mask.tolist()) == (0.5, [True, False, True])
+    assert read_intent('2', names)[1].all()
+    for text, match in (('soon', 'intended contact'), ('', 'intended contact'),
+                        ('-1', 'intended contact'), ('nan', 'intended contact'),
+                        ('1 elbow', 'elbow')):
+        with pytest.raises(ArmsenseError, match=match):
+            read_intent(text, names)
 
 
 def test_thresholds_follow_speed_and_acceleration():

@@ -4,10 +4,10 @@ import pytest
 from armsense_core.detector import Thresholds
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
-from armsense_core.model.arm_config import FrictionConfig
 from armsense_core.model.model_file import (
     Covariance,
     DriveParameters,
+    IdentifiedFriction,
     ModelFile,
     Provenance,
     ResidualStatistics,
@@ -26,7 +26,7 @@ def written(model, tmp_path):
     content = ModelFile.create(
         model, model.parameters * 1.1, Provenance.now('sdp', [source], {'train': 3.25}),
         drives={'joint2': DriveParameters(torque_constant=0.03, rotor_inertia=1e-5)},
-        friction={'joint1': FrictionConfig(viscous=0.5, coulomb=0.25)},
+        friction={'joint1': IdentifiedFriction(viscous=0.5, coulomb=0.25)},
         covariance=Covariance(names=('m1', 'm2'), matrix=((1.0, 0.1), (0.1, 2.0))),
         residual=ResidualStatistics(mean=(0.0,) * 4, sigma=(0.1,) * 4, minutes=12.0),
         thresholds=Thresholds(kind='false_alarm_rate', constant=(1.0,) * 4, rate_per_hour=1.0))

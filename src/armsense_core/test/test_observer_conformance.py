@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 import scipy.linalg
 import scipy.signal
 
+from armsense_core.drive import DriveReading, ElasticJoint, RigidDrive, StrainLink
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.observer import (
@@ -152,6 +153,42 @@ def test_direct_residual_is_exact_with_the_true_acceleration():
     observer = make('direct')
     residuals = observe(observer, free(), with_acceleration=True)
     assert np.abs(residuals).max() < 1e-9
+
+
+def readings(kind):
+    """What the sensors of a drive say to the torques of the free run, and the drive."""
+    run, zero = free(), np.zeros(4)
+    if kind == 'rigid':
+        drive = RigidDrive.from_config(arm().config)
+        return drive, [DriveReading(q, dq, (tau + drive.friction.torque(dq, tau))
+                                    / drive.torque_per_ampere, q, dq)
+                       for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
+    if kind == 'elastic':
+        coupling = np.zeros((4, 4))
+        coupling[3, 2] = -0.6
+        springs = ElasticJoint([17.0, 10.0, 6.0, 3.0], [0.2, 0.2, 0.1, 0.05], coupling,
+                               [0.5, 0.5, 0.1, 0.01])
+        path = np.eye(4) + coupling
+        # Motors that follow their springs: only bearing friction and torque deflect them.
+        return springs, [DriveReading(springs.motor_position(q, tau + springs.link_damping * dq),
+                                      path @ dq, zero, q, dq)
+                         for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
+    gauges = StrainLink([8000.0, 8000.0, 4000.0, 2000.0])
+    return gauges, [DriveReading(zero, zero, zero, q, dq, gauges.strain(tau, q))
+                    for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
+
+
+@pytest.mark.parametrize('kind', ['rigid', 'elastic', 'strain', 'effort'])
+@EACH
+def test_free_motion_leaves_no_residual_whatever_the_drive(name, kind):
+    """Currents with friction, springs, gauges, or efforts as joint_states has them."""
+    torques = free().tau
+    if kind != 'effort':
+        drive, rows = readings(kind)
+        torques = np.array([drive.link_torque(row) for row in rows])
+    observer = make(name)
+    observer.reset(free().q[0], free().dq[0])
+    assert np.abs(observe(observer, free()._replace(tau=torques))).max() < EXACT[name]
 
 
 @EACH

@@ -8,7 +8,7 @@ import pytest
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
-from armsense_core.simulate import Tape, watch
+from armsense_core.simulate import Tape, watch, watch_all
 from armsense_core.simulate.tape import watch as watch_every_sample
 
 MODEL = ArmModel.load('laas4')
@@ -46,6 +46,17 @@ def test_watching_equals_stepping(observer):
     np.testing.assert_array_equal(trace.filtered, expected)
     assert [k for k, _ in trace.detections] == hits
     assert len(hits) == 1
+
+
+def test_observers_that_share_the_dynamics_say_what_they_say_alone():
+    names = ('kalman', 'first_order', 'direct', 'third_order')
+    tape = tape_of(readings(600))
+    together = watch_all([CollisionMonitor(MODEL, observer=name) for name in names], tape)
+    for name, trace in zip(names, together, strict=True):
+        alone = watch_every_sample(CollisionMonitor(MODEL, observer=name), tape)
+        np.testing.assert_array_equal(trace.filtered, alone.filtered)
+        np.testing.assert_array_equal(trace.raw, alone.raw)
+        assert [k for k, _ in trace.detections] == [k for k, _ in alone.detections]
 
 
 def test_a_push_is_found_soon_and_named():

@@ -5,15 +5,13 @@ The storage files are read themselves: a metadata.yaml may be missing or belong 
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 import sqlite3
 import struct
 import tempfile
 from typing import Any, NamedTuple
 
-from mcap.exceptions import McapError
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import numpy as np
@@ -22,13 +20,16 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
+from armsense_identification.fast_decoder import JOINT_STATE, Layout, MOTOR_STATES
+from armsense_identification.row_store import MOST, RowStore
 from armsense_identification.signals import Signals
 
 STORAGE = ('.db3', '.mcap')
 PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
+PARTS = ('position', 'velocity', 'effort', 'joint_position', 'strain')
+BATCH = 4096
+Progress = Callable[[float], None]
 
 
 class RawMessage(NamedTuple):
@@ -59,51 +60,130 @@ def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
         yield from _messages(file, notes)
 
 
-def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...]) -> Signals:
-    """Signals of `joints` from the topic of the robot file."""
+def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
+             progress: Progress | None = None, most_rows: int = MOST) -> Signals:
+    """Signals of `joints` from the topic of the robot file, in bounded memory.
+
+    Args:
+        path: File or folder.
+        source: Topic and names.
+        joints: Names of the joints.
+        progress: Told the share of the bag that is read, 0 to 1.
+        most_rows: Samples that are kept; more are averaged in groups.
+    """
     if not path.exists():
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
-    names = source.names or joints
     notes: list[str] = []
-    rows = array('d')                     # flat: an hour at 1 kHz stays below a gigabyte
     topics: dict[str, str] = {}
-    decode = _Decoder(names, path.name)
-    damaged = 0
-    for file in storage_files(path):
+    reader = _Reader(source.names or joints, path.name, most_rows)
+    files = storage_files(path)
+    total, seen = sum(file.stat().st_size for file in files), 0
+    for file in files:
         for message in _messages(file, notes):
-            topics[message.topic] = message.type
-            if message.topic == source.topic:
-                try:
-                    rows.extend(decode(message))
-                except SerdeError:
-                    damaged += 1
+            topics.setdefault(message.topic, message.type)
+            seen += len(message.data)
+            if message.topic == source.topic and reader.take(message) and progress is not None:
+                progress(min(seen / max(total, 1), 1.0))
+    reader.finish()
     if not topics:
         raise ArmsenseError(f'{path.name} holds no message' + (f' ({notes[0]})' if notes else ''))
-    if not rows:
+    if source.topic not in topics:
         known = [f'{topic} ({kind})' for topic, kind in topics.items()]
         raise UnknownName('topic', source.topic, known, path.name)
-    if damaged:
-        notes.append(f'{path.name}: {damaged} damaged messages are left out')
-    table = np.frombuffer(rows).reshape(-1, 2 + 3 * len(names))
-    return _signals(table, len(names), path.name, notes)
+    if progress is not None:
+        progress(1.0)
+    return reader.signals(notes)
 
 
-def _signals(rows: Any, n: int, name: str, notes: list[str]) -> Signals:
-    rows = rows[np.argsort(rows[:, 1], kind='stable')]
-    stamp, recorded = rows[:, 0], rows[:, 1]
-    rising = np.all(np.diff(stamp) >= 0.0) and np.ptp(stamp) > 0.5 * np.ptp(recorded)
-    if not rising:
-        notes.append(f'{name}: message stamps do not rise, times of recording are used')
-    t = stamp if rising else recorded
-    position, velocity, effort = (rows[:, 2 + k * n:2 + (k + 1) * n] for k in range(3))
-    if not np.isfinite(effort).all():
-        raise ArmsenseError(f'{name}: the messages carry no effort, nothing can be identified')
-    has_velocity = np.isfinite(velocity).all() and np.any(velocity)
-    return Signals(t, position, effort, velocity if has_velocity else None, name, tuple(notes))
+class _Reader:
+    """Messages to rows [stamp, recorded, then the numbers of PARTS]."""
+
+    def __init__(self, names: tuple[str, ...], where: str, most_rows: int) -> None:
+        self.names, self.where = names, where
+        self.decode = _Decoder(names, where)
+        self.layout: Layout | None = None
+        self.batch: list[RawMessage] = []
+        self.damaged = 0
+        self.store = RowStore(2 + len(PARTS) * len(names), most_rows)
+
+    def take(self, message: RawMessage) -> bool:
+        """Keep a message; True: a batch is done."""
+        self.batch.append(message)
+        if len(self.batch) < BATCH:
+            return False
+        self.finish()
+        return True
+
+    def finish(self) -> None:
+        """Decode what is kept."""
+        if not self.batch:
+            return
+        rows = self._fast()
+        if rows is None:
+            slow = []
+            for message in self.batch:
+                try:
+                    slow.append(self.decode(message))
+                except SerdeError:
+                    self.damaged += 1
+            rows = np.array(slow) if slow else np.empty((0, 2 + len(PARTS) * len(self.names)))
+        self.store.add(rows)
+        self.batch.clear()
+
+    def _fast(self) -> Any:
+        """Rows of messages that are all alike; None: they are not."""
+        first = self.batch[0]
+        if self.layout is None:
+            self.layout = Layout.of(first.type, first.data)
+        if self.layout is None or any(m.type != self.layout.kind for m in self.batch):
+            return None
+        found = self.layout.columns([message.data for message in self.batch])
+        if found is None:
+            self.layout = None        # perhaps the next batch is alike again
+            return None
+        stamps, arrays = found
+        recorded = np.array([message.stamp for message in self.batch]) * 1e-9
+        index = (self.decode.index(self.layout.names) if self.layout.names
+                 else list(range(len(self.names))))
+        parts = [stamps[:, None], recorded[:, None]]
+        for name in PARTS:
+            values = arrays.get(name, np.empty((len(stamps), 0)))
+            parts.append(values[:, index] if values.shape[1] > max(index)
+                         else np.full((len(stamps), len(index)), np.nan))
+        return np.concatenate(parts, axis=1)
+
+    def signals(self, notes: list[str]) -> Signals:
+        """What was read."""
+        if self.damaged:
+            notes.append(f'{self.where}: {self.damaged} damaged messages are left out')
+        rows = self.store.rows()
+        if not len(rows):
+            raise ArmsenseError(f'{self.where}: no message of the topic could be read')
+        if self.store.group > 1:
+            notes.append(f'{self.where}: a long recording; each {self.store.group} samples are '
+                         'averaged')
+        if np.any(np.diff(rows[:, 1]) < 0.0):
+            rows = rows[np.argsort(rows[:, 1], kind='stable')]
+        stamp, recorded = rows[:, 0], rows[:, 1]
+        rising = np.all(np.diff(stamp) >= 0.0) and np.ptp(stamp) > 0.5 * np.ptp(recorded)
+        if not rising:
+            notes.append(f'{self.where}: message stamps do not rise, times of recording are used')
+        parts = dict(zip(PARTS, np.split(rows[:, 2:], len(PARTS), axis=1), strict=True))
+        if not np.isfinite(parts['effort']).all():
+            raise ArmsenseError(f'{self.where}: the messages carry no effort, nothing can be '
+                                'identified')
+
+        def given(name: str) -> Any:
+            values = parts[name]
+            return values if np.isfinite(values).all() and np.any(values) else None
+
+        return Signals(stamp if rising else recorded, parts['position'], parts['effort'],
+                       given('velocity'), self.where, tuple(notes), given('joint_position'),
+                       given('strain'))
 
 
 class _Decoder:
-    """Messages to rows [stamp, recorded, positions, velocities, efforts]."""
+    """Single messages to rows, whatever they look like."""
 
     def __init__(self, names: tuple[str, ...], where: str) -> None:
         self.names, self.where = names, where
@@ -114,23 +194,23 @@ class _Decoder:
         if message.type not in self.store.fielddefs:
             self._learn(message)
         data: Any = self.store.deserialize_cdr(message.data, message.type)
-        stamp = data.header.stamp.sec + 1e-9 * data.header.stamp.nanosec
-        head = [stamp, 1e-9 * message.stamp]
+        row = [data.header.stamp.sec + 1e-9 * data.header.stamp.nanosec, 1e-9 * message.stamp]
         if message.type == JOINT_STATE:
-            index = self._index(tuple(data.name))
-            fields = (data.position, data.velocity, data.effort)
+            index = self.index(tuple(data.name))
+            fields = (data.position, data.velocity, data.effort, (), ())
         elif message.type == MOTOR_STATES:
             index = list(range(len(self.names)))
-            fields = (data.position, data.velocity, data.torque)
+            fields = (data.position, data.velocity, data.torque, data.joint_position, data.strain)
         else:
             raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
                                 f'{JOINT_STATE} or {MOTOR_STATES} is needed')
         for values in fields:
-            head += ([float(values[k]) for k in index] if len(values) > max(index)
-                     else [np.nan] * len(index))
-        return head
+            row += ([float(values[k]) for k in index] if len(values) > max(index)
+                    else [np.nan] * len(index))
+        return row
 
-    def _index(self, present: tuple[str, ...]) -> list[int]:
+    def index(self, present: tuple[str, ...]) -> list[int]:
+        """Places of the joints among the names of a message."""
         if self.order is None or self.order[0] != present:
             for name in self.names:
                 if name not in present:
@@ -149,7 +229,10 @@ def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
     if file.suffix in PACKED:
         with tempfile.TemporaryDirectory() as folder:
             plain = Path(folder) / file.stem
-            plain.write_bytes(_unpack(file.read_bytes()))
+            try:
+                plain.write_bytes(_unpack(file.read_bytes()))
+            except Exception as error:   # zstd's own error, of one of two libraries
+                raise ArmsenseError(f'{file.name} cannot be unpacked: {error}') from error
             yield from _messages(plain, notes)
     elif file.suffix == '.db3' and (missing := _missing_bytes(file)):
         notes.append(f'{file.name}: cut off, {missing} bytes are missing')
@@ -210,7 +293,7 @@ def _mcap(file: Path, notes: list[str]) -> Iterator[RawMessage]:
                     schema = schemas[channel.schema_id]
                     yield RawMessage(channel.topic, schema.name, record.log_time,
                                      _unpack(record.data), schema.data.decode())
-        except (McapError, EOFError, struct.error) as error:
+        except Exception as error:   # damaged bytes make the library raise what it will
             notes.append(f'{file.name}: cut off or damaged, read as far as possible '
                          f'({type(error).__name__})')
 

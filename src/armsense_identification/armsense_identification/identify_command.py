@@ -1,44 +1,56 @@
-"""Identify a robot's dynamics: recording in, model out.
+"""Identify a robot's dynamics: recordings in, model and report out.
 
 For example:
 
     identify BAG|CSV... --robot ROBOT.yaml --out model.yaml [--validate FILE...] [--json]
     identify BAG --arm laas4 --out model.yaml
+    identify BAG --arm laas4 --payload LOADED_BAG
+    identify 'bags/*' --arm laas4 --fleet out/fleet [--jobs 8 | --dask tcp://host:8786]
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 import json
+import os
 from pathlib import Path
 import sys
-import time
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from armsense_core.errors import ArmsenseError
-from armsense_core.identify.identified_model import IdentifiedModel
-from armsense_core.identify.identify import identify
-from armsense_core.identify.model_output import model_file
-from armsense_core.identify.recording import Recording
-from armsense_core.identify.robot_file import RobotFile, SourceConfig
-from armsense_core.model.arm_config import ArmConfig
-from armsense_identification.reader import read_recording
+from armsense_core.identify.options import ESTIMATORS, PREPROCESSING
+from armsense_core.identify.robot_file import RobotFile
+from armsense_identification.fleet import Fleet, show_fleet
+from armsense_identification.identify_job import Identification, run, Subject
+from armsense_identification.input_files import expand
+from armsense_identification.payload_job import find_payload, payload_words
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog='armsense identify',
-                                  description=(__doc__ or '').splitlines()[0])
-    out.add_argument('data', nargs='+', type=Path, help='bags, csv files or folders to train with')
+    out = argparse.ArgumentParser(prog='armsense identify', description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    out.add_argument('data', nargs='+', help='bags, csv files, folders or globs to train with')
     which = out.add_mutually_exclusive_group(required=True)
     which.add_argument('--robot', type=Path, help='robot file (yaml) of a robot of your own')
-    which.add_argument('--arm', help='an arm of this repository, by name')
-    out.add_argument('--out', type=Path, help='model file to write (yaml)')
-    out.add_argument('--validate', nargs='+', type=Path, default=[], help='other recordings')
+    which.add_argument('--arm', help='an arm of this repository by name, or its yaml file')
+    out.add_argument('--out', type=Path,
+                     help='model file to write (yaml); report.html and report.json go beside it')
+    out.add_argument('--validate', nargs='+', default=[], help='other recordings')
+    out.add_argument('--estimator', choices=ESTIMATORS, help='default: physically consistent')
+    out.add_argument('--preprocess', choices=PREPROCESSING, help='default: auto')
+    out.add_argument('--payload', type=Path, help='recording of the same arm with a load; its '
+                     'mass and centre are told')
+    out.add_argument('--fleet', type=Path, metavar='FOLDER',
+                     help='one model per arm and day, and what changed between them')
+    out.add_argument('--jobs', type=int, default=os.cpu_count() or 1, help='processes of --fleet')
+    out.add_argument('--dask', metavar='SCHEDULER', help='address of a Dask scheduler (--fleet)')
     out.add_argument('--json', action='store_true', help='one JSON object as the last line')
     return out
 
@@ -46,108 +58,71 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
+                      width=None if sys.stdout.isatty() else 140)
     try:
-        robot = RobotFile.read(options.robot) if options.robot else arm_robot(options.arm)
-        model, result = run(robot, options.data, options.validate)
-        if options.out:
-            gears = arm_gears(options.arm) if options.arm else None
-            model_file(model, options.data, result, gears).write(options.out)
+        result = (_fleet if options.fleet else _single)(options, _subject(options), console)
     except ArmsenseError as error:
         print(f'identify: {error}', file=sys.stderr)
         return 1
-    _show(model, result, sys.stderr if options.json else sys.stdout)
+    except KeyboardInterrupt:
+        print('identify: interrupted; nothing was written', file=sys.stderr)
+        return 130
     if options.json:
         print(json.dumps(result))
     return 0
 
 
-def arm_robot(arm: str) -> RobotFile:
-    """Robot file of an arm of this repository."""
-    config = ArmConfig.load(arm)
-    return RobotFile(robot=config.arm, urdf=config.urdf, joints=tuple(config.joints),
-                     source=SourceConfig(topic='/motor_states'), gravity=config.gravity,
-                     folder=str(config.folder or ''))
+def _subject(options: argparse.Namespace) -> Subject:
+    """The robot, with the choices of the command line."""
+    subject = (Subject(RobotFile.read(options.robot)) if options.robot
+               else Subject.of_arm(options.arm))
+    given = {name: getattr(options, name) for name in ('estimator', 'preprocess')
+             if getattr(options, name)}
+    return subject._replace(robot=dataclasses.replace(subject.robot, **given))
 
 
-def arm_gears(arm: str) -> dict[str, float]:
-    """Gear ratios of an arm of this repository."""
-    return {name: joint.gear_ratio for name, joint in ArmConfig.load(arm).joints.items()}
-
-
-def run(robot: RobotFile, data: Sequence[Path], validate: Sequence[Path] = (),
-        ) -> tuple[IdentifiedModel, dict[str, Any]]:
-    """Identify and validate; the result as plain data."""
-    start = time.perf_counter()
-    notes: list[str] = []
-
-    def read(path: Path) -> Recording:
-        recording, remarks = read_recording(path, robot)
-        notes.extend(remarks)
-        return recording
-
-    recordings = [read(path) for path in data]
-    training = [part for recording in recordings for part in robot.training(recording)]
-    model = identify(training, robot.model(data[0]), robot.options())
-    unseen = [part for path in validate for part in robot.validation(read(path), False)]
-    if not validate and robot.windows.validate:
-        unseen = [part for recording in recordings for part in robot.validation(recording, True)]
-    return model, report(model, unseen, notes, time.perf_counter() - start)
-
-
-def report(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence[str],
-           seconds: float) -> dict[str, Any]:
-    """What programs read."""
-    joints = model.model.joint_names
-    result: dict[str, Any] = {
-        'train_percent': _round(model.train.percent),
-        'validation_percent': None,
-        'cross_validated_percent': _round(model.cross_validated_percent),
-        'unconstrained_train_percent': _round(model.unconstrained_percent),
-        'gravity': [_round(g) for g in model.gravity],
-        'masses_kg': dict(zip(model.model.link_names, map(_round, model.masses), strict=True)),
-        'mass_factors': [_round(f) for f in model.mass_factors],
-        'feasible': model.feasible,
-        'seconds': _round(seconds),
-        'cutoff_hz': _round(model.cutoff),
-        'motion_cutoff_hz': _round(model.motion_cutoff),
-        'velocity': model.velocity,
-        'delays_ms': {'velocity': _round(1e3 * model.velocity_delay),
-                      'torque': _round(1e3 * model.torque_delay)},
-        'drive': {term: [_round(c) for c in values]
-                  for term, values in model.drive_coefficients().items()},
-        'smoothing': model.drive.smoothing,
-        'ripple': [{'joint': joints[r.line.torque], 'with': joints[r.line.source],
-                    'waves_per_turn': _round(2.0 * np.pi * r.line.waves)} for r in model.ripples],
-        'kept_nominal': list(model.kept),
-        'notes': [*notes, *model.notes],
-        'step_seconds': model.seconds}
-    if unseen:
-        result |= pooled(model, unseen)
+def _single(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+    """One model of all recordings."""
+    with _bar() as bar:
+        task = bar.add_task('', total=1.0)
+        job = run(subject, expand(options.data), expand(options.validate),
+                  lambda share, step: bar.update(task, completed=share, description=step))
+        if options.out:
+            bar.update(task, completed=0.9, description='writing the report')
+            # matplotlib takes a second to load: only where figures are drawn
+            from armsense_identification.report.page import write_all
+            written = write_all(job, options.out)
+        bar.update(task, completed=1.0, description='done')
+    result = dict(job.result)
+    show(job, console)
+    if options.payload:
+        result['payload'] = find_payload(job, options.payload)
+        console.print(payload_words(result['payload']))
+    if options.out:
+        console.print(f'written: {", ".join(map(str, written))}', soft_wrap=True)
     return result
 
 
-def pooled(model: IdentifiedModel, recordings: Sequence[Recording]) -> dict[str, Any]:
-    """Errors over several recordings together."""
-    filtered, raw = [], []
-    for recording in recordings:
-        prediction = model.predict(recording)
-        filtered.append(prediction.band(model.cutoff))
-        raw.append((prediction.measured, prediction.predicted))
-
-    def percent(pairs: list[tuple[Any, Any]]) -> Any:
-        error = sum(np.sum(np.square(m - p), axis=0) for m, p in pairs)
-        power = sum(np.sum(np.square(m), axis=0) for m, _ in pairs)
-        return error, power
-
-    error, power = percent(filtered)
-    error_raw, power_raw = percent(raw)
-    return {'validation_percent': _round(100.0 * np.sqrt(error.sum() / power.sum())),
-            'validation_joint_percent': [_round(x) for x in 100.0 * np.sqrt(error / power)],
-            'validation_raw_percent': _round(100.0 * np.sqrt(error_raw.sum() / power_raw.sum()))}
+def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+    """One model per arm and day."""
+    with _bar() as bar:
+        task = bar.add_task('identifying', total=None)
+        fleet = Fleet(subject, expand(options.data), options.fleet)
+        report = fleet.run(options.jobs, options.dask,
+                           lambda done, total: bar.update(task, completed=done, total=total))
+    show_fleet(report, console)
+    return report
 
 
-def _show(model: IdentifiedModel, result: dict[str, Any], stream: Any) -> None:
-    console = Console(file=stream, highlight=False)
+def _bar() -> Progress:
+    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
+                    console=Console(stderr=True), transient=True)
+
+
+def show(job: Identification, console: Console) -> None:
+    """The result as a table."""
+    model, result = job.model, job.result
     table = Table(title=f'{model.model.name}: torque error up to {model.cutoff:.1f} Hz')
     for heading in ('joint', 'train %', 'validation %', 'mass [kg]', 'over URDF'):
         table.add_column(heading, justify='left' if heading == 'joint' else 'right')
@@ -165,10 +140,6 @@ def _show(model: IdentifiedModel, result: dict[str, Any], stream: Any) -> None:
                   f'{", ".join(model.drive.terms)}; physically consistent: {model.feasible}')
     for note in result['notes']:
         console.print(f'note: {note}')
-
-
-def _round(value: float) -> float:
-    return float(f'{float(value):.6g}')
 
 
 if __name__ == '__main__':

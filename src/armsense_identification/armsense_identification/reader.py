@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from armsense_core.drive import DriveReading, StrainLink
 from armsense_core.errors import ArmsenseError
+from armsense_core.identify.elastic_recording import ElasticRecording
+from armsense_core.identify.preprocess import regular
 from armsense_core.identify.recording import Recording
-from armsense_core.identify.robot_file import RobotFile
-from armsense_identification.bag_reader import is_bag, read_bag
+from armsense_core.identify.robot_file import RobotFile, SourceConfig
+from armsense_core.model.arm_config import ArmConfig
+from armsense_core.model.arm_model import ArmModel
+from armsense_identification.bag_reader import is_bag, Progress, read_bag
 from armsense_identification.csv_reader import read_csv, TEXT
 
 
-def read_recording(path: str | Path, robot: RobotFile) -> tuple[Recording, tuple[str, ...]]:
+def read_recording(path: str | Path, robot: RobotFile, progress: Progress | None = None,
+                   ) -> tuple[Recording, tuple[str, ...]]:
     """Joint angles and torques of a recording, and remarks on what was read."""
     path = Path(path)
     if not path.exists():
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     if is_bag(path):
-        signals = read_bag(path, robot.source, robot.joints)
+        signals = read_bag(path, robot.source, robot.joints, progress)
     elif path.suffix in TEXT or robot.source.files:
         signals = read_csv(path, robot.source, len(robot.joints))
     else:
@@ -26,3 +34,35 @@ def read_recording(path: str | Path, robot: RobotFile) -> tuple[Recording, tuple
     recording = robot.recording(signals.t, signals.position, signals.effort, signals.velocity,
                                 signals.name)
     return recording, signals.notes
+
+
+def read_elastic(path: str | Path, config: ArmConfig,
+                 topic: str = '/motor_states') -> tuple[ElasticRecording, tuple[str, ...]]:
+    """Motor and joint angles and motor torques of an arm with springs."""
+    signals = read_bag(Path(path), SourceConfig(topic=topic), config.joint_names)
+    if signals.joint_position is None:
+        raise ArmsenseError(f'{signals.name}: no joint encoders; an arm with springs needs them')
+    motors, notes = regular(Recording(signals.t, signals.position, signals.effort, None,
+                                      signals.name))
+    links, _ = regular(Recording(signals.t, signals.joint_position, signals.effort, None,
+                                 signals.name))
+    return (ElasticRecording(motors.t, motors.q, links.q, motors.tau, signals.name),
+            (*signals.notes, *notes))
+
+
+def read_strain(path: str | Path, model: ArmModel,
+                topic: str = '/motor_states') -> tuple[Recording, tuple[str, ...]]:
+    """Joint torques of an arm with elastic links: gauges where there are some, else motors."""
+    config = model.config
+    if config is None:
+        raise ArmsenseError(f'{model.name} has no yaml that states its gauges')
+    signals = read_bag(Path(path), SourceConfig(topic=topic), config.joint_names)
+    if signals.strain is None:
+        raise ArmsenseError(f'{signals.name}: no strains; an arm with elastic links needs them')
+    link = StrainLink.from_config(config, model)
+    tau = np.array(signals.effort)
+    for k, (q, strain) in enumerate(zip(signals.position, signals.strain, strict=True)):
+        torque = link.link_torque(DriveReading(q, q, q, q, q, strain))
+        tau[k] = np.where(link.gain > 0.0, torque, tau[k])
+    return (Recording(signals.t, signals.position, tau, signals.velocity, signals.name),
+            signals.notes)

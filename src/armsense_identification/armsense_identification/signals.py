@@ -20,3 +20,5 @@ class Signals:
     velocity: Array | None    # (N, n)
     name: str
     notes: tuple[str, ...] = field(default=())
+    joint_position: Array | None = None   # link-side encoders [rad], (N, n)
+    strain: Array | None = None           # of the links [1], (N, n)

@@ -65,8 +65,8 @@ class RigidDrive:
 
     def link_torque(self, reading: DriveReading) -> Array:
         """Torque on the links, friction removed [Nm], (n,)."""
-        return np.asarray(self.torque_per_ampere * reading.current
-                          - self.friction.torque(reading.joint_velocity))
+        return self.friction.link_torque(self.torque_per_ampere * reading.current,
+                                         reading.joint_velocity)
 
     def motor_current(self, torque: Array, dq: Array | None = None) -> MotorCurrent:
         """Currents for a torque [Nm] on the links, cut at the limits.
@@ -76,7 +76,7 @@ class RigidDrive:
             dq: Joint velocity [rad/s], (n,); friction is compensated where it is given.
         """
         if dq is not None:
-            torque = torque + self.friction.torque(dq)
+            torque = torque + self.friction.torque(dq, torque)
         gain = np.where(self.torque_per_ampere > 0.0, self.torque_per_ampere, np.inf)
         wanted = torque / gain
         current = np.clip(wanted, -self.current_limit, self.current_limit)

@@ -94,13 +94,35 @@ def base_parameters(
     for name in prefer:
         if name not in names:
             raise UnknownName('parameter', name, names)
-    R, scale = _scaled_factor(W, tolerance)
+    return _from_factor(*_scaled_factor(W, tolerance), names, tolerance, prefer)
+
+
+def base_estimate(W: Array, y: Array, names: Sequence[str]) -> tuple[BaseParameters, Array, float]:
+    """Base parameters, their least-squares values (r,) and |y - W_b beta|, in one pass over W.
+
+    For long recordings: W^T W decides and solves, which loses half of the digits.
+    """
+    if W.ndim != 2 or W.shape[1] != len(names) or y.shape != (len(W),):
+        raise BadValue('shapes of regressor and torque', (W.shape, y.shape),
+                       f'(N, {len(names)}) and (N,)')
+    square, right = gram(W, y)
+    base = _from_factor(*_gram_factor(square), names, GRAM_LIMIT, ())
+    keep = list(base.independent)
+    H, f = square[np.ix_(keep, keep)], right[keep]
+    length = np.sqrt(np.diag(H))
+    beta = linalg.solve(H / np.outer(length, length), f / length, assume_a='pos') / length
+    error = float(y @ y - 2.0 * f @ beta + beta @ H @ beta)
+    return base, np.asarray(beta), float(np.sqrt(max(error, 0.0)))
+
+
+def _from_factor(R: Array, scale: Array, names: Sequence[str], tolerance: float,
+                 prefer: Sequence[str]) -> BaseParameters:
     first = [list(names).index(name) for name in prefer]
     independent, kept, dropped = _choose(R, first, tolerance)
     combination = _combination(R, independent, scale)
     return BaseParameters(
         tuple(independent), combination,
-        tuple(_readable(row, k, names) for row, k in zip(combination, independent, strict=True)),
+        tuple(readable(row, k, names) for row, k in zip(combination, independent, strict=True)),
         tuple(names), kept, dropped)
 
 
@@ -125,26 +147,41 @@ def _scaled_factor(W: Array, tolerance: float) -> tuple[Array, Array]:
 
     Columns that are zero next to the longest stay zero with length one.
     """
-    by_gram = W.size > SMALL and tolerance >= GRAM_LIMIT
-    if by_gram:
-        gram = np.zeros((W.shape[1], W.shape[1]))
-        for k in range(0, len(W), BLOCK):
-            block = W[k:k + BLOCK]
-            gram += block.T @ block
-        length = np.sqrt(np.diag(gram))
-    else:
+    if W.size <= SMALL or tolerance < GRAM_LIMIT:
         length = np.linalg.norm(W, axis=0)
+        scale, empty = _lengths(length)
+        R = np.asarray(linalg.qr(W / scale, mode='r')[0][:W.shape[1]], float)
+        R[:, empty] = 0.0
+        return R, scale
+    return _gram_factor(gram(W, np.zeros(len(W)))[0])
+
+
+def gram(W: Array, y: Array) -> tuple[Array, Array]:
+    """W^T W, (p, p), and W^T y, (p,), summed in blocks that stay in the cache."""
+    p = W.shape[1]
+    square, right = np.zeros((p, p)), np.zeros(p)
+    for k in range(0, len(W), BLOCK):
+        block = W[k:k + BLOCK]
+        square += block.T @ block
+        right += block.T @ y[k:k + BLOCK]
+    return square, right
+
+
+def _gram_factor(square: Array) -> tuple[Array, Array]:
+    """As `_scaled_factor`, from W^T W."""
+    scale, empty = _lengths(np.sqrt(np.diag(square)))
+    value, vector = np.linalg.eigh(square / np.outer(scale, scale))
+    R = np.sqrt(np.maximum(value, 0.0))[:, None] * vector.T
+    R[:, empty] = 0.0
+    return R, scale
+
+
+def _lengths(length: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Lengths to divide columns by, and which columns are empty."""
     if not np.isfinite(length).all():
         raise BadValue('a regressor entry', 'nan or inf', 'finite')
     empty = length <= 1e-12 * length.max(initial=0.0)
-    scale = np.where(empty, 1.0, length)
-    if by_gram:
-        value, vector = np.linalg.eigh(gram / np.outer(scale, scale))
-        R = np.sqrt(np.maximum(value, 0.0))[:, None] * vector.T
-    else:
-        R = linalg.qr(W / scale, mode='r')[0][:W.shape[1]]
-    R[:, empty] = 0.0
-    return R, scale
+    return np.where(empty, 1.0, length), empty
 
 
 def _choose(R: Array, first: list[int], tolerance: float) -> tuple[list[int], float, float]:
@@ -179,7 +216,7 @@ def _combination(R: Array, independent: list[int], scale: Array) -> Array:
     return np.asarray(combination)
 
 
-def _readable(row: Array, first: int, names: Sequence[str]) -> str:
+def readable(row: Array, first: int, names: Sequence[str]) -> str:
     """Such as 'Izz2 + 0.09 m3 - Iyy3'."""
     text = names[first]
     for k in np.flatnonzero(np.abs(row) > 1e-7).tolist():

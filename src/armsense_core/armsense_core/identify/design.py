@@ -75,7 +75,7 @@ class Columns:
 def filtered_columns(rigid: RigidColumns, drive: Array, tau: Array, cutoff: float,
                      rate: float) -> Columns:
     """Columns and torques behind the low-pass, about five samples per period of the cut-off."""
-    keep = _thinned(len(tau), cutoff, rate)
+    keep = thinned(len(tau), cutoff, rate)
     parts = [rigid.dynamic, *rigid.static, drive]
     A = np.concatenate([_filter(part, cutoff, rate)[keep] for part in parts], axis=2)
     return Columns(A, low_pass(tau, cutoff, rate)[keep], rate / keep.step)
@@ -84,18 +84,18 @@ def filtered_columns(rigid: RigidColumns, drive: Array, tau: Array, cutoff: floa
 def with_drive(columns: Columns, drive: Array, cutoff: float, rate: float) -> Columns:
     """The same columns with other drive columns, the rigid ones kept."""
     n = columns.y.shape[1]
-    keep = _thinned(len(drive), cutoff, rate)
+    keep = thinned(len(drive), cutoff, rate)
     A = np.concatenate([columns.A[:, :, :22 * n], _filter(drive, cutoff, rate)[keep]], axis=2)
     return Columns(A, columns.y, columns.rate)
 
 
 def with_torque(columns: Columns, tau: Array, cutoff: float, rate: float) -> Columns:
     """The same columns with other torques."""
-    keep = _thinned(len(tau), cutoff, rate)
+    keep = thinned(len(tau), cutoff, rate)
     return Columns(columns.A, low_pass(tau, cutoff, rate)[keep], columns.rate)
 
 
-def _thinned(count: int, cutoff: float, rate: float) -> slice:
+def thinned(count: int, cutoff: float, rate: float) -> slice:
     """Samples without the settling of the filter, about five per period of the cut-off."""
     inside = settled(count, cutoff, rate)
     return slice(inside.start, inside.stop, max(1, int(rate / (5.0 * cutoff))))

@@ -26,6 +26,7 @@ from armsense_core.identify.regression import solve_normal
 from armsense_core.model.arm_model import ArmModel
 
 MASS_FACTORS = (0.25, 4.0)   # of the nominal mass; published plausibility is 0.2 to 5
+STIFFER = (0.0, 1e-11, 1e-9, 1e-7)   # of the largest entry
 MARGIN = 1e-4                # of the nominal pseudo-inertia: keeps the optimum strictly inside
 TRIANGLE = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
 
@@ -94,7 +95,7 @@ def solve_feasible(
     # From the free optimum the cost starts at zero: no digits are lost to a large constant.
     free = solve_normal(P, f * scale)
     rest = f * scale - P @ free
-    blocks, limits, cones = _linear(p, bounds, not_negative, rows, total_mass, scale)
+    blocks, limits, cones = linear_rows(p, bounds, not_negative, rows, total_mass, scale)
     for k in range(n):
         block, limit = _semidefinite(p, k, nominal, scale)
         blocks.append(block)
@@ -103,9 +104,13 @@ def solve_feasible(
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     A, b = sparse.vstack(blocks, format='csc'), np.concatenate(limits)
-    solution = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(2.0 * P)), -2.0 * rest, A,
-                                      b - A @ free, cones, settings).solve()
-    if str(solution.status) not in ('Solved', 'AlmostSolved'):
+    for stiffer in STIFFER:      # towards the free optimum, where the problem is too ill-posed
+        Q = P + stiffer * np.diag(P).max() * np.eye(p)
+        solution = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(2.0 * Q)), -2.0 * rest, A,
+                                          b - A @ free, cones, settings).solve()
+        if str(solution.status) in ('Solved', 'AlmostSolved'):
+            break
+    else:
         raise ArmsenseError(f'no physically consistent model: the solver says {solution.status}; '
                             'check mass bounds, gravity and torque units')
     return np.asarray((free + np.asarray(solution.x)) * scale)
@@ -120,8 +125,10 @@ def parameter_scale(nominal: Array) -> Array:
     return np.concatenate(scales)
 
 
-def _linear(p: int, bounds: Sequence[LinkBounds], not_negative: Array | None, rows: Array | None,
-            total_mass: tuple[float, float] | None, scale: Array) -> tuple[list, list, list]:
+def linear_rows(
+    p: int, bounds: Sequence[LinkBounds], not_negative: Array | None, rows: Array | None,
+    total_mass: tuple[float, float] | None, scale: Array,
+) -> tuple[list[sparse.csc_matrix], list[Array], list[clarabel.NonnegativeConeT]]:
     """Rows a and limits b with b - a x >= 0."""
     a: list[Array] = []
     b: list[float] = []
@@ -166,7 +173,7 @@ def _semidefinite(p: int, k: int, nominal: Array, scale: Array) -> tuple[sparse.
     return sparse.csc_matrix(block), limit
 
 
-def _basis() -> Array:
+def pseudo_inertia_basis() -> Array:
     """Pseudo-inertia of each unit parameter, (10, 4, 4)."""
     basis = np.zeros((10, 4, 4))
     basis[0, 3, 3] = 1.0
@@ -182,4 +189,4 @@ def _basis() -> Array:
     return basis
 
 
-_BASIS = _basis()
+_BASIS = pseudo_inertia_basis()

@@ -72,13 +72,20 @@ class DriveColumns:
         Args:
             dq: Joint velocities, (N, n).
             ddq: Joint accelerations, (N, n).
-            load: Link-side torque of a first model [Nm], (N, n); None: load terms are zero.
+            load: Torque on links and rotors of a first model [Nm], (N, n); None: no load terms.
         """
         v, a = dq @ self.axes.T, ddq @ self.axes.T                       # (N, k)
         force = np.zeros_like(v) if load is None else np.abs(load @ self.axes.T)
         parts = [self.characteristic(term, v, a, force)[:, None, :] * self.axes.T
                  for term in self.terms]
         return np.concatenate(parts, axis=2) if parts else np.zeros((*dq.shape, 0))
+
+    def rotor_torque(self, ddq: Array, coefficients: Array) -> Array:
+        """Torque that accelerates the rotors [Nm], (N, n)."""
+        if 'inertia' not in self.terms:
+            return np.zeros_like(ddq)
+        inertia = coefficients[self.index('inertia')]
+        return np.asarray((ddq @ self.axes.T * inertia) @ self.axes)
 
     def characteristic(self, term: str, v: Array, a: Array, force: Array) -> Array:
         """One term along the drive axes, same shape as `v`."""

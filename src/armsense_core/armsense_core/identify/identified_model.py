@@ -8,6 +8,7 @@ import numpy as np
 
 from armsense_core.identify.feasible import is_consistent
 from armsense_core.identify.friction_columns import DriveColumns
+from armsense_core.identify.identifiability import Finding
 from armsense_core.identify.preprocess import (
     decimate,
     low_pass,
@@ -20,6 +21,7 @@ from armsense_core.identify.preprocess import (
 from armsense_core.identify.recording import Array, Recording
 from armsense_core.identify.ripple import Line, ripple_columns
 from armsense_core.identify.training import RATE_FACTOR
+from armsense_core.identify.uncertainty import BaseEstimate
 from armsense_core.identify.validation import torque_error, TorqueError
 from armsense_core.model.arm_model import ArmModel
 
@@ -75,6 +77,12 @@ class IdentifiedModel:
     cross_validated_percent: float
     intervals: Array               # 95 % of links and drive coefficients, (10 n + drives, 2)
     nominal: Array                 # parameters of the URDF, (10 n,)
+    base: BaseEstimate | None = None    # base parameters from the data alone
+    estimator: str = 'consistent'
+    residual_mean: Array | None = None    # of the training errors in the torque band [Nm], (n,)
+    residual_sigma: Array | None = None   # (n,)
+    left_out_percent: Array | None = None   # errors on blocks of time left out of the fit
+    findings: tuple[Finding, ...] = ()    # what is known of each inertial parameter
     kept: tuple[str, ...] = ()     # parameters that the motion does not tell: nominal value kept
     ripples: tuple[Ripple, ...] = ()
     notes: tuple[str, ...] = ()
@@ -112,7 +120,8 @@ class IdentifiedModel:
     def torque(self, moving: Motion) -> Array:
         """Torque of a smooth motion [Nm], (N, n)."""
         link = self.model.inverse_dynamics_batch(moving.q, moving.dq, moving.ddq)
-        columns = self.drive.columns(moving.dq, moving.ddq, link)
+        load = link + self.drive.rotor_torque(moving.ddq, self.coefficients)
+        columns = self.drive.columns(moving.dq, moving.ddq, load)
         return np.asarray(link + columns @ self.coefficients)
 
     def predict(self, recording: Recording) -> Prediction:

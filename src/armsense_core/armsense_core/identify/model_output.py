@@ -1,4 +1,4 @@
-"""An identified model as `model.yaml`."""
+"""An identified model as `model.yaml`, term by term, and the torques that such a file predicts."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
-from armsense_core.identify.friction_columns import STATIC
+from armsense_core.drive.friction import FrictionModel
 from armsense_core.identify.identified_model import IdentifiedModel
-from armsense_core.model.arm_config import FrictionConfig
-from armsense_core.model.model_file import DriveParameters, ModelFile, Provenance
+from armsense_core.identify.recording import Array
+from armsense_core.identify.ripple import Line, ripple_columns
+from armsense_core.model.arm_model import ArmModel
+from armsense_core.model.model_file import (
+    Covariance,
+    DriveParameters,
+    IdentifiedCoupling,
+    IdentifiedFriction,
+    ModelFile,
+    Provenance,
+    RippleLine,
+    Timing,
+)
 
-SPEEDS = 40    # of the grid on which the friction curve is fitted
+FIELDS = {'offset': 'asymmetry'}    # of the friction block, where they differ from the term
 
 
 def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, Any],
                gears: Mapping[str, float] | None = None) -> ModelFile:
-    """Links, drives and friction for the nodes; richer drive terms become the nearest curve.
+    """Links, drives, friction, gravity, timing and ripple for the nodes.
 
     Args:
         model: What was identified.
@@ -30,34 +40,74 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
     shown = {name: float(errors[key]) for name, key in
              (('train', 'train_percent'), ('validation', 'validation_percent'))
              if errors.get(key) is not None}
-    drives = {}
-    coefficients = model.drive_coefficients()
-    if 'inertia' in coefficients:
-        for k, joint in enumerate(model.model.joint_names):
-            inertia = float(max(coefficients['inertia'][k], 0.0))
-            gear = (gears or {}).get(joint, 1.0)
-            drives[joint] = DriveParameters(rotor_inertia=inertia / gear**2)
-    return ModelFile.create(model.model, model.parameters,
-                            Provenance.now('physically consistent least squares', files, shown),
-                            drives=drives, friction=friction(model))
+    joints = model.model.joint_names
+    # Where no rotor was identified, its inertia is part of the links: the file must say zero.
+    inertia = _coefficients(model, 'inertia')
+    drives = {joint: DriveParameters(rotor_inertia=max(float(J), 0.0)
+                                     / (1.0 if gears is None else gears[joint])**2)
+              for joint, J in zip(joints, inertia, strict=False)
+              if gears is None or joint in gears}
+    blocks = _friction_blocks(model)
+    couplings = tuple(
+        IdentifiedCoupling(ratios=tuple(map(float, ratios)), inertia=max(float(J), 0.0),
+                           friction=block)
+        for ratios, J, block in zip(model.drive.axes[model.model.n:], inertia[model.model.n:],
+                                    blocks[model.model.n:], strict=True))
+    return ModelFile.create(
+        model.model, model.parameters,
+        Provenance.now('physically consistent least squares', files, shown),
+        drives=drives, friction=dict(zip(joints, blocks, strict=False)), couplings=couplings,
+        gravity=tuple(map(float, model.gravity)),
+        timing=Timing(torque_delay=model.torque_delay, velocity_delay=model.velocity_delay),
+        ripples=tuple(RippleLine(joint=joints[r.line.torque], angle_of=joints[r.line.source],
+                                 waves=r.line.waves,
+                                 coefficients=tuple(map(float, r.coefficients)))
+                      for r in model.ripples),
+        covariance=_covariance(model))
 
 
-def friction(model: IdentifiedModel, top_speed: float = 2.0) -> dict[str, FrictionConfig]:
-    """Viscous, Coulomb and Stribeck friction nearest to the identified curves, by joint."""
-    v = np.linspace(0.02, 1.0, SPEEDS) * top_speed                       # [rad/s]
-    shape = np.exp(-np.square(v / model.drive.stribeck_velocity))
-    out = {}
-    for k, joint in enumerate(model.model.joint_names):
-        curve = np.zeros(SPEEDS)
-        offset = 0.0
-        for term, values in model.drive_coefficients().items():
-            if term in STATIC:
-                curve += values[k] * model.drive.characteristic(term, v, v, v)
-            elif term == 'offset':
-                offset = float(values[k])
-        viscous, coulomb, stribeck = nnls(np.stack([v, np.ones_like(v), shape], axis=1), curve)[0]
-        out[joint] = FrictionConfig(
-            viscous=float(viscous), coulomb=float(coulomb), stribeck=float(stribeck),
-            stribeck_velocity=model.drive.stribeck_velocity, smoothing=model.drive.smoothing,
-            asymmetry=offset)
-    return out
+def file_torque(file: ModelFile, nominal: ArmModel, q: Array, dq: Array, ddq: Array) -> Array:
+    """Motor torques of a motion by an arm with this file, without delays [Nm], (N, n)."""
+    arm = file.apply(nominal)
+    link = arm.inverse_dynamics_batch(q, dq, ddq)
+    for coupling in file.couplings:
+        s = np.array(coupling.ratios)
+        link += coupling.inertia * np.outer(ddq @ s, s)
+    torque = link + file_friction(file, nominal.joint_names).torque(dq, link)
+    for ripple in file.ripples:
+        joint, source = (arm.joint_names.index(x) for x in (ripple.joint, ripple.angle_of))
+        line = Line(joint, source, ripple.waves, len(ripple.coefficients) // 2 - 1)
+        torque[:, joint] += ripple_columns(q, dq, line) @ np.array(ripple.coefficients)
+    return np.asarray(torque)
+
+
+def file_friction(file: ModelFile, joint_names: Sequence[str]) -> FrictionModel:
+    """Friction of a model file alone, with its coupled shafts."""
+    blocks = [file.friction.get(name, IdentifiedFriction()) for name in joint_names]
+    if not file.couplings:
+        return FrictionModel.from_joints(blocks)
+    axes = np.vstack([np.eye(len(blocks)), [c.ratios for c in file.couplings]])
+    return FrictionModel.from_joints([*blocks, *(c.friction for c in file.couplings)], axes)
+
+
+def _coefficients(model: IdentifiedModel, term: str) -> Array:
+    """Of one term by drive axis; zero where the model does without."""
+    found = model.drive_coefficients()
+    return found[term] if term in found else np.zeros(len(model.drive.axes))
+
+
+def _friction_blocks(model: IdentifiedModel) -> list[IdentifiedFriction]:
+    """One per drive axis."""
+    terms = {FIELDS.get(term, term): values
+             for term, values in model.drive_coefficients().items() if term != 'inertia'}
+    return [IdentifiedFriction(stribeck_velocity=model.drive.stribeck_velocity,
+                               smoothing=model.drive.smoothing,
+                               **{name: float(values[k]) for name, values in terms.items()})
+            for k in range(len(model.drive.axes))]
+
+
+def _covariance(model: IdentifiedModel) -> Covariance | None:
+    if model.base is None:
+        return None
+    return Covariance(names=model.base.names,
+                      matrix=tuple(tuple(map(float, row)) for row in model.base.covariance))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from armsense_core.errors import ArmsenseError
 from armsense_core.identify.design import rigid_columns
 from armsense_core.identify.identified_model import IdentifiedModel
 from armsense_core.identify.preprocess import (
@@ -26,6 +27,9 @@ from armsense_core.identify.preprocess import (
 from armsense_core.identify.recording import Array, Recording
 from armsense_core.identify.training import RATE_FACTOR
 from armsense_core.identify.validation import correlation_factor
+
+REST = 0.01          # [rad/s] slower counts as rest
+LEAST_STILL = 50     # samples
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,20 @@ class Payload:
         return np.asarray(self.moment / self.mass)
 
 
-def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording) -> Payload:
-    """Payload of `loaded` against `empty`."""
-    A, y = _difference(model, loaded)
-    A0, y0 = _difference(model, empty)
+def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording,
+                     static: bool = False) -> Payload:
+    """Payload of `loaded` against `empty`.
+
+    Args:
+        model: Of the empty arm.
+        loaded: With the load.
+        empty: The same arm without it.
+        static: Use only what the arm weighs at rest; the load may sway or be alive.
+    """
+    A, y, speed = _difference(model, loaded)
+    if static:
+        A, y = _at_rest(A, y, speed, loaded.name)
+    A0, y0, _ = _difference(model, empty)
     n = y.shape[1]
     # What the empty arm's model misses is linear in the last link's parameters too: a second set.
     columns = np.concatenate([np.concatenate([A, A], axis=2),
@@ -62,8 +76,18 @@ def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording
     return Payload(float(x[0]), (float(x[0] - reach), float(x[0] + reach)), x[1:4])
 
 
-def _difference(model: IdentifiedModel, recording: Recording) -> tuple[Array, Array]:
-    """Columns of the last link's m, mx, my, mz, (N, n, 4), and the model's error, (N, n)."""
+def _at_rest(columns: Array, error: Array, speed: Array, name: str) -> tuple[Array, Array]:
+    """Only samples of an arm that rests."""
+    still = speed < REST
+    if still.sum() < LEAST_STILL:
+        raise ArmsenseError(f'{name}: the arm rests in {int(still.sum())} samples only; hold '
+                            f'several poses (slower than {REST} rad/s)')
+    return columns[still], error[still]
+
+
+def _difference(model: IdentifiedModel,
+                recording: Recording) -> tuple[Array, Array, Array]:
+    """Columns of the last link's m, mx, my, mz, (N, n, 4), error (N, n), top speed (N,)."""
     even, _ = regular(recording)
     work = without_delay(decimate(even, RATE_FACTOR * model.cutoff), model.velocity_delay)
     velocity = model.velocity if work.dq is not None else 'position'
@@ -76,4 +100,4 @@ def _difference(model: IdentifiedModel, recording: Recording) -> tuple[Array, Ar
     N, n, k = last.shape
     columns = low_pass(last.reshape(N, n * k), model.cutoff, work.rate).reshape(N, n, k)
     error = low_pass(tau - model.torque(moving), model.cutoff, work.rate)
-    return columns[keep], error[keep]
+    return columns[keep], error[keep], np.abs(moving.dq).max(axis=1)[keep]

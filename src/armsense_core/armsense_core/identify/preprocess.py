@@ -5,10 +5,12 @@ All filters run forwards and backwards, so that torque and motion stay in phase.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import interpolate, signal
 
 from armsense_core.errors import BadValue, UnknownName
@@ -19,6 +21,7 @@ WHOLE = 0.1              # share of a period within which a step counts as whole
 LEAST_CUTOFF = 5.0       # [Hz] of the torque band that models are fitted and judged in
 BAND_FACTOR = 5.0        # torque band over motion band: friction reverses faster than the motion
 SAMPLES_PER_PERIOD = 8.0
+NOISE_FACTOR = 10.0      # over the floor of a spectrum: more is motion
 DERIVATIVES = ('central', 'spectral', 'spline')
 
 
@@ -164,11 +167,23 @@ def differentiate(x: Array, rate: float, method: str = 'central', cutoff: float 
 
 
 def spectral_derivative(x: Array, rate: float, cutoff: float = np.inf) -> Array:
-    """Derivative by multiplication with i omega up to `cutoff` (thesis 004, section 3.5).
+    """Derivative by multiplication with i omega up to `cutoff` (thesis 004, section 3.5)."""
+    slope = (x[-1] - x[0]) / (len(x) - 1)
+    return np.asarray(_in_frequency(x, rate, cutoff, lambda w: 1j * w) + slope * rate)
 
-    Without the straight line between its ends the record starts and ends at zero and is continued
-    with the opposite sign, so that value and slope stay continuous where the transform closes the
-    circle.
+
+def spectral_filter(x: Array, rate: float, cutoff: float) -> Array:
+    """Rectangular window in the frequency domain (thesis 004, section 3.5)."""
+    ramp = np.linspace(0.0, 1.0, len(x)).reshape(-1, *[1] * (x.ndim - 1))
+    return np.asarray(_in_frequency(x, rate, cutoff, np.ones_like) + x[0] + ramp * (x[-1] - x[0]))
+
+
+def _in_frequency(x: Array, rate: float, cutoff: float,
+                  response: Callable[[Any], NDArray[Any]]) -> Array:
+    """A response up to `cutoff` applied to x without the straight line between its ends.
+
+    Without that line the record starts and ends at zero and is continued with the opposite sign,
+    so that value and slope stay continuous where the transform closes the circle.
     """
     N = len(x)
     shape = (-1, *[1] * (x.ndim - 1))
@@ -176,9 +191,8 @@ def spectral_derivative(x: Array, rate: float, cutoff: float = np.inf) -> Array:
     rest = x - x[0] - slope * np.arange(N).reshape(shape)
     circle = np.concatenate([rest, -rest[-2:0:-1]])
     omega = 2.0 * np.pi * np.fft.rfftfreq(len(circle), 1.0 / rate)
-    gain = np.where(omega <= 2.0 * np.pi * cutoff, 1j * omega, 0.0).reshape(shape)
-    derivative = np.fft.irfft(np.fft.rfft(circle, axis=0) * gain, len(circle), axis=0)
-    return np.asarray(derivative[:N] + slope * rate)
+    gain = np.where(omega <= 2.0 * np.pi * cutoff, response(omega), 0.0).reshape(shape)
+    return np.asarray(np.fft.irfft(np.fft.rfft(circle, axis=0) * gain, len(circle), axis=0)[:N])
 
 
 def smoothing_spline(t: Array, x: Array, sigma: float) -> interpolate.BSpline:
@@ -219,8 +233,12 @@ def torque_band(recording: Recording) -> float:
     eighth of the rate, where a period still has eight samples.
     """
     rate = recording.rate
-    dq = recording.dq if recording.dq is not None else np.gradient(recording.q, 1.0 / rate, axis=0)
-    frequency, power = signal.welch(dq, rate, nperseg=min(len(dq), int(4.0 * rate)), axis=0)
+    x = recording.q if recording.dq is None else recording.dq
+    frequency, power = signal.welch(x, rate, nperseg=min(len(x), int(4.0 * rate)), axis=0)
+    if recording.dq is None:
+        # What lies as low as the upper half of the spectrum is noise of the encoder.
+        floor = np.median(power[len(power) // 2:], axis=0)
+        power = np.where(power > NOISE_FACTOR * floor, power, 0.0) * np.square(frequency)[:, None]
     share = np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-300)
     edge = [frequency[min(int(np.searchsorted(column, 0.99)), len(frequency) - 1)]
             for column in share.T]

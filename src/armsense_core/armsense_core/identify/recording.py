@@ -13,6 +13,7 @@ from armsense_core.errors import ArmsenseError, BadValue
 Array = NDArray[np.float64]
 
 LEAST_SAMPLES = 50
+EQUATIONS = 5            # per parameter at least
 LEAST_MOTION = 0.02      # [rad] or [m]: a joint that moves less tells nothing about its drive
 
 
@@ -87,3 +88,13 @@ def check_excited(recordings: Sequence[Recording], joint_names: Sequence[str]) -
     if silent:
         raise ArmsenseError(f'{recordings[0].name}: the torque of {", ".join(silent)} never '
                             'changes; is the right column or topic given?')
+
+
+def check_enough(recordings: Sequence[Recording], parameters: int) -> None:
+    """Raise where there are fewer samples than parameters could ever be told from."""
+    samples = sum(len(r.t) for r in recordings)
+    equations = samples * recordings[0].n
+    if equations < EQUATIONS * parameters:
+        raise BadValue(f'{recordings[0].name}: number of samples', samples,
+                       f'>= {-(-EQUATIONS * parameters // recordings[0].n)} for {parameters} '
+                       'parameters; record longer')

@@ -27,6 +27,9 @@ In full:
     mass_factors: [0.25, 4.0]         # bounds of each link's mass over the URDF's
     total_mass: [20.0, 40.0]          # [kg] of the moving links
     cutoff: 5.0                       # [Hz] of the torque band, from the motion where not given
+    preprocess: auto                  # or filter, spectral, fourier, spline, average
+    estimator: consistent             # or ols, wls, huber, ridge, iv, ml, recursive
+    terms: [viscous, coulomb]         # of the drives, by cross-validation where not given
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ import numpy as np
 from armsense_core import schema
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.identify.feasible import MASS_FACTORS
-from armsense_core.identify.identify import Options
+from armsense_core.identify.options import ESTIMATORS, Options, PREPROCESSING
 from armsense_core.identify.recording import Array, Recording
 from armsense_core.model.arm_model import ArmModel
 from armsense_core.model.robot_description import find_description, load_description
@@ -98,6 +101,9 @@ class RobotFile:
     mass_factors: tuple[float, float] = MASS_FACTORS
     total_mass: tuple[float, float] | None = None
     cutoff: float | None = quantity(None, unit='Hz', above=0)
+    preprocess: str = quantity('auto', choices=PREPROCESSING)
+    estimator: str = quantity('consistent', choices=ESTIMATORS)
+    terms: tuple[str, ...] = ()
     folder: str = ''
 
     @classmethod
@@ -152,7 +158,8 @@ class RobotFile:
             axes = np.vstack([np.eye(n), np.array(self.drive.couplings)])
         return Options(gravity=None if self.gravity is None else np.array(self.gravity), axes=axes,
                        cutoff=self.cutoff, mass_factors=self.mass_factors,
-                       total_mass=self.total_mass)
+                       total_mass=self.total_mass, preprocess=self.preprocess,
+                       estimator=self.estimator, terms=self.terms or None)
 
     def recording(self, t: Array, position: Array, effort: Array, velocity: Array | None,
                   name: str) -> Recording:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import functools
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armsense_core.identify.design import (
     Columns,
@@ -16,11 +17,14 @@ from armsense_core.identify.design import (
     rigid_columns,
     RigidColumns,
     selection,
+    thinned,
     with_drive,
     with_torque,
 )
 from armsense_core.identify.friction_columns import DriveColumns, TERMS
 from armsense_core.identify.model_selection import Problem
+from armsense_core.identify.options import Options
+from armsense_core.identify.period import average_periods
 from armsense_core.identify.preprocess import (
     decimate,
     Motion,
@@ -32,12 +36,15 @@ from armsense_core.identify.preprocess import (
     without_delay,
 )
 from armsense_core.identify.recording import Array, Recording
+from armsense_core.identify.rejection import resting, without_glitches
+from armsense_core.identify.smooth_motion import METHODS, smooth_motion
+from armsense_core.identify.source_shift import without_shift
 from armsense_core.model.arm_model import ArmModel
 
 RATE_FACTOR = 20.0     # working rate over torque band
 BLOCKS = 8             # of time for cross-validation, over all recordings
 SMOOTHING = 0.01       # [rad/s] to begin with
-LONGEST = 300.0        # [s] of motion that is used as a whole
+LONGEST = 100.0        # [s] of motion that is used as a whole: 7 joints then take a gigabyte
 WINDOW = 20.0          # [s] of the excerpts of more
 STRIBECK = 8.0         # Stribeck velocity over smoothing
 
@@ -53,18 +60,40 @@ class Training:
     cutoff: float              # of the torque band [Hz]
     velocity_delay: float      # taken out of the velocities [s]
     notes: tuple[str, ...]
+    method: str = 'filter'     # of smoothing the motion
+    shift: float = 0.0         # of the torques, taken out [s]
+    unused: tuple[Recording, ...] = ()   # windows of long recordings, for the last fit only
 
     @classmethod
-    def load(cls, recordings: Sequence[Recording], model: ArmModel, axes: Array | None = None,
-             cutoff: float | None = None) -> Training:
-        pairs = [regular(recording) for recording in recordings]
-        even, remark = excerpts([recording for recording, _ in pairs])
-        band = cutoff or max(torque_band(recording) for recording in even)
+    def load(cls, recordings: Sequence[Recording], model: ArmModel,
+             options: Options | None = None) -> Training:
+        """Regular clocks, glitches bridged, torques moved to the motion, rates reduced."""
+        options = options or Options()
+        used, unused, notes = excerpts(recordings)
+        even = []
+        for recording in used:
+            for step in (regular, without_glitches):
+                recording, remarks = step(recording)
+                notes += remarks
+            even.append(recording)
+        if options.preprocess == 'average':
+            even = [average_periods(recording).recording for recording in even]
+        even, shift, remarks = without_shift(even, model)
+        notes += remarks
+        band = options.cutoff or max(torque_band(recording) for recording in even)
         working = [decimate(recording, RATE_FACTOR * band) for recording in even]
         delay = velocity_delay(working, band)
-        return cls(model, np.eye(model.n) if axes is None else axes, even,
+        method = options.preprocess if options.preprocess in METHODS else 'filter'
+        return cls(model, np.eye(model.n) if options.axes is None else options.axes, even,
                    [without_delay(recording, delay) for recording in working], band, delay,
-                   (*(note for _, notes in pairs for note in notes), *remark))
+                   tuple(notes), method, shift, tuple(unused))
+
+    def window(self, recording: Recording) -> Training:
+        """A further recording under the same choices."""
+        even = without_glitches(regular(recording)[0])[0]
+        even = replace(even, tau=shift(even.tau, even.t, self.shift))
+        working = without_delay(decimate(even, RATE_FACTOR * self.cutoff), self.velocity_delay)
+        return replace(self, even=[even], working=[working], unused=(), notes=())
 
     @property
     def measured_velocity(self) -> bool:
@@ -83,7 +112,8 @@ class Training:
 
     def prepare(self, velocity: str, band: float) -> Prepared:
         """Columns under a motion filter of `band` times the torque band, without load terms."""
-        motions = [motion(r, band * self.cutoff, velocity) for r in self.working]
+        motions = [smooth_motion(r, band * self.cutoff, velocity, self.method)
+                   for r in self.working]
         rigid = [rigid_columns(self.model, m) for m in motions]
         drive = self.drive()
         columns = [filtered_columns(y, drive.columns(m.dq, m.ddq), r.tau, self.cutoff, m.rate)
@@ -91,19 +121,26 @@ class Training:
         return Prepared(self, motions, rigid, columns, drive, velocity, band * self.cutoff)
 
 
-def excerpts(recordings: list[Recording]) -> tuple[list[Recording], list[str]]:
-    """Evenly spread windows of long recordings, so that time and memory stay bounded."""
+def excerpts(recordings: Sequence[Recording],
+             ) -> tuple[list[Recording], list[Recording], list[str]]:
+    """Evenly spread windows of long recordings for all choices, the other windows, and words.
+
+    Time and memory of the choices stay bounded; the last fit takes the other windows one by one.
+    """
     total = sum(float(r.t[-1] - r.t[0]) for r in recordings)
     if total <= LONGEST:
-        return recordings, []
-    parts = []
+        return list(recordings), [], []
+    every = max(1, int(total / LONGEST))
+    windows = []
     for recording in recordings:
         length = float(recording.t[-1] - recording.t[0])
-        count = max(1, round(LONGEST * length / total / WINDOW))
-        window = min(WINDOW, length)
-        parts += [recording.between(start, start + window)
-                  for start in np.linspace(0.0, length - window, count)]
-    return parts, [f'of {total:.0f} s, {len(parts)} windows of {WINDOW:.0f} s are used']
+        count = max(1, round(length / WINDOW))
+        edges = np.linspace(0.0, length, count + 1)
+        windows += [recording.between(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    used = windows[every // 2::every]
+    unused = [w for k, w in enumerate(windows) if (k - every // 2) % every or k < every // 2]
+    return used, unused, [f'{total:.0f} s: choices rest on {len(used)} windows of {WINDOW:.0f} s, '
+                          f'the last fit on all {len(windows)}']
 
 
 @dataclass(frozen=True)
@@ -120,20 +157,38 @@ class Prepared:
     weights: list[Array] | None = None  # of the samples against outliers, (N, n) each
     torque_delay: float = 0.0           # taken out of the torques [s]
 
+    @functools.cached_property
+    def rest(self) -> list[NDArray[np.bool_]]:
+        """Where joints have stopped, sample by sample of the columns, (N, n) each."""
+        return [resting(m)[thinned(len(m.t), self.training.cutoff, m.rate)] for m in self.motions]
+
+    def delayed_recordings(self) -> list[Recording]:
+        """Working recordings with the torques moved back to the motion."""
+        return [replace(r, tau=shift(r.tau, r.t, self.torque_delay))
+                for r in self.training.working]
+
     def with_delay(self, delay: float) -> Prepared:
         """Torques moved back by a delay behind the motion [s]."""
         columns = [with_torque(c, shift(r.tau, r.t, delay), self.training.cutoff, r.rate)
                    for c, r in zip(self.columns, self.training.working, strict=True)]
         return replace(self, columns=columns, torque_delay=delay)
 
-    def with_load(self, parameters: Array, gravity: Array, smoothing: float) -> Prepared:
-        """Other smoothing, and load terms from the link torques of a first model."""
+    def with_load(self, theta: Array, terms: tuple[str, ...], gravity: Array,
+                  smoothing: float) -> Prepared:
+        """Other smoothing, and load terms from the torques of a first model theta with `terms`."""
         drive = self.training.drive(smoothing)
-        columns = [
-            with_drive(c, drive.columns(m.dq, m.ddq, y.torque(parameters, gravity)),
-                       self.training.cutoff, m.rate)
-            for c, m, y in zip(self.columns, self.motions, self.rigid, strict=True)]
+        pi, coefficients = np.split(theta, [10 * self.training.model.n])
+        first = drive.only(terms)
+        columns = []
+        for c, m, y in zip(self.columns, self.motions, self.rigid, strict=True):
+            load = y.torque(pi, gravity) + first.rotor_torque(m.ddq, coefficients)
+            columns.append(with_drive(c, drive.columns(m.dq, m.ddq, load), self.training.cutoff,
+                                      m.rate))
         return replace(self, columns=columns, drive=drive)
+
+    def with_weights(self, weights: list[Array]) -> Prepared:
+        """With other weights of the samples."""
+        return replace(self, weights=weights)
 
     def equations(self, blocks: int | None = None) -> NormalEquations:
         """Normal equations in blocks of time; None: for cross-validation."""

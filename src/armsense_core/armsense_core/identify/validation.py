@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -41,6 +42,21 @@ def torque_error(measured: Array, predicted: Array) -> TorqueError:
         rms=np.sqrt(np.mean(np.square(error), axis=0)),
         maximum=np.abs(error).max(axis=0),
         whiteness=np.array([whiteness(column) for column in error.T]))
+
+
+class ParameterError(NamedTuple):
+    """Relative errors of estimated parameters (thesis 000, eqs. 4.48-4.49) [1]."""
+
+    average: float    # eps_AV
+    maximum: float    # eps_MAX; the document divides it by the number of parameters in print only
+
+
+def parameter_error(true: Array, estimated: Array) -> ParameterError:
+    """Errors of estimates against known parameters, (p,) each; eps_RMS is `TorqueError.rms`."""
+    if np.any(true == 0.0):
+        raise BadValue('a true parameter', 0.0, 'not zero: its relative error has no meaning')
+    relative = np.abs((true - estimated) / true)
+    return ParameterError(float(relative.mean()), float(relative.max()))
 
 
 def whiteness(error: Array, lags: int = 20) -> float:

@@ -180,7 +180,8 @@ class ArmModel:
 
     def mass_matrix(self, q: Array) -> Array:
         """M(q) including rotor inertia, (n, n)."""
-        return np.array(pin.crba(self._model, self._data, q))   # it fills both triangles
+        M: Array = pin.crba(self._model, self._data, q)   # it fills both triangles
+        return M
 
     def coriolis_matrix(self, q: Array, dq: Array) -> Array:
         """C(q, dq) from Christoffel symbols, so that dM/dt - 2 C is skew, (n, n)."""
@@ -188,7 +189,8 @@ class ArmModel:
 
     def gravity_torque(self, q: Array) -> Array:
         """g(q) [Nm], (n,)."""
-        return np.array(pin.computeGeneralizedGravity(self._model, self._data, q))
+        g: Array = pin.computeGeneralizedGravity(self._model, self._data, q)
+        return g
 
     def bias_torque(self, q: Array, dq: Array) -> Array:
         """C(q, dq) dq + g(q) [Nm], (n,)."""
@@ -215,7 +217,8 @@ class ArmModel:
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Joint torques of a motion [Nm], (n,)."""
-        return np.array(pin.rnea(self._model, self._data, q, dq, ddq))
+        tau: Array = pin.rnea(self._model, self._data, q, dq, ddq)
+        return tau
 
     def forward_dynamics(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations under joint torques [rad/s^2], (n,)."""
@@ -244,6 +247,15 @@ class ArmModel:
         """
         tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq, motion))
         return -np.array(tau[:6])
+
+    def base_motion_torque(self, q: Array, dq: Array, motion: BaseMotion) -> Array:
+        """What the motion of the base adds to the joint torques of an arm that stands [Nm], (n,).
+
+        M ddq + C dq + g + this = tau_motor + tau_ext, with g of the base at rest.
+        """
+        rest = np.zeros(self.n)
+        moving = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, rest, motion))
+        return np.asarray(moving[6:] - pin.rnea(self._model, self._data, q, dq, rest))
 
     def base_wrench_regressor(self, q: Array, dq: Array, ddq: Array,
                               motion: BaseMotion | None = None) -> Array:
@@ -335,6 +347,14 @@ class ArmModel:
         frame_id = self._frame_id(frame or self.tool_frame)
         return np.array(pin.computeFrameJacobian(self._model, self._data, q, frame_id,
                                                  pin.LOCAL_WORLD_ALIGNED))
+
+    def tool_kinematics(self, q: Array) -> tuple[Array, Array]:
+        """Tool position [m], (3,), and its velocity per joint velocity, (3, n), base frame."""
+        frame_id = self._frame_id(self.tool_frame)
+        J = pin.computeFrameJacobian(self._model, self._data, q, frame_id,
+                                     pin.LOCAL_WORLD_ALIGNED)
+        placement = pin.updateFramePlacement(self._model, self._data, frame_id)
+        return placement.translation, J[:3]
 
     def point_jacobian(self, q: Array, link: str, point: ArrayLike) -> Array:
         """Velocity of a point fixed to a link (given in link axes) per joint velocity, (3, n)."""

@@ -29,6 +29,16 @@ class BaseMotion(NamedTuple):
         return cls(-_three('gravity', gravity), np.zeros(3), np.zeros(3))
 
     @classmethod
+    def unknown(cls) -> BaseMotion:
+        """Of a base that moves while nobody reports how: nothing can be said about the arm."""
+        return cls(*np.full((3, 3), np.nan))
+
+    @property
+    def known(self) -> bool:
+        """Whether all components are numbers."""
+        return bool(np.isfinite(self).all())
+
+    @classmethod
     def of_imu(
         cls, specific_force: ArrayLike, angular_velocity: ArrayLike,
         angular_acceleration: ArrayLike = (0.0, 0.0, 0.0), *,

@@ -18,11 +18,12 @@ import numpy as np
 from armsense_core import schema
 from armsense_core.detector.thresholds import Thresholds
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
-from armsense_core.model.arm_config import ArmConfig, FrictionConfig
+from armsense_core.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
 from armsense_core.model.arm_model import ArmModel, Array, PARAMETER_NAMES
 from armsense_core.schema import quantity
 
 FORMAT = 1
+SPRING = ('stiffness', 'damping', 'link_damping', 'coupling_ratio')   # of elastic joints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,42 @@ class DriveParameters:
     rotor_inertia: float | None = quantity(None, unit='kg m^2', low=0)
     stiffness: float | None = quantity(None, unit='Nm/rad', above=0)
     damping: float | None = quantity(None, unit='Nm s/rad', low=0)
+    link_damping: float | None = quantity(None, unit='Nm s/rad', low=0)
+    coupling_ratio: float | None = quantity(None, text='of the cable over another joint')
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedFriction(FrictionConfig):
+    """Friction as a sum of terms: single ones may be negative where the sum opposes the motion."""
+
+    viscous: float = quantity(0.0, unit='Nm s/rad')
+    coulomb: float = quantity(0.0, unit='Nm')
+    stribeck: float = quantity(0.0, unit='Nm')
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedCoupling(CouplingConfig):
+    """A shaft that turns with several joints."""
+
+    friction: IdentifiedFriction = IdentifiedFriction()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RippleLine:
+    """Torque that repeats with an angle: cosine and sine, times rising powers of the speed."""
+
+    joint: str                      # that feels it
+    angle_of: str                   # joint whose angle drives it
+    waves: float = quantity(unit='1/rad', above=0)
+    coefficients: tuple[float, ...] = quantity(unit='Nm, Nm s/rad, ...')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How late the signals of the recording were."""
+
+    torque_delay: float = quantity(0.0, unit='s', text='of torques behind positions')
+    velocity_delay: float = quantity(0.0, unit='s', text='of velocities behind positions')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +148,11 @@ class ModelFile:
     provenance: Provenance
     links: dict[str, LinkInertia] = quantity({})
     drives: dict[str, DriveParameters] = quantity({})
-    friction: dict[str, FrictionConfig] = quantity({})
+    friction: dict[str, IdentifiedFriction] = quantity({})
+    couplings: tuple[IdentifiedCoupling, ...] = ()
+    gravity: tuple[float, float, float] | None = quantity(None, unit='m/s^2', text='base frame')
+    timing: Timing | None = None
+    ripples: tuple[RippleLine, ...] = ()
     covariance: Covariance | None = None
     residual: ResidualStatistics | None = None
     thresholds: Thresholds | None = None
@@ -154,15 +195,18 @@ class ModelFile:
                 raise UnknownName('link', link, model.link_names, 'model file')
             rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
         config = self.apply_config(model.config) if model.config else None
-        armature = model.armature
         if config is not None:
             armature = np.array([joint.armature for joint in config.joints.values()])
-        changed = model.replace(parameters=rows.ravel(), armature=armature)
+        else:   # without a yaml no gear is known: rotor inertias are those of the joint side
+            found = {name: drive.rotor_inertia for name, drive in self.drives.items()}
+            armature = np.array([old if found.get(name) is None else found[name] for name, old
+                                 in zip(model.joint_names, model.armature, strict=True)])
+        changed = model.replace(parameters=rows.ravel(), armature=armature, gravity=self.gravity)
         changed.config = config
         return changed
 
     def apply_config(self, config: ArmConfig) -> ArmConfig:
-        """The arm's configuration with identified drives and friction."""
+        """The arm's configuration with identified drives, friction and gravity."""
         joints = dict(config.joints)
         for name in (*self.drives, *self.friction):
             if name not in joints:
@@ -173,14 +217,15 @@ class ModelFile:
             joint = joints[name]
             values = {key: getattr(drive, key) for key in ('torque_constant', 'rotor_inertia')
                       if getattr(drive, key) is not None}
-            spring = {key: getattr(drive, key) for key in ('stiffness', 'damping')
+            spring = {key: getattr(drive, key) for key in SPRING
                       if getattr(drive, key) is not None}
             if spring and joint.elastic is None:
                 raise ArmsenseError(f'model file: {name} has a stiffness but no elastic joint')
             if spring and joint.elastic is not None:
                 values['elastic'] = replace(joint.elastic, **spring)
             joints[name] = replace(joint, **values)
-        return replace(config, joints=joints)
+        return replace(config, joints=joints, couplings=self.couplings or config.couplings,
+                       gravity=self.gravity or config.gravity)
 
 
 def file_hash(path: Path) -> str:

@@ -50,7 +50,7 @@ def load_description(path: Path, arguments: dict[str, str] | None = None) -> str
 
 
 def _bound_continuous(root: ElementTree.Element) -> bool:
-    """Make continuous joints revolute with limits nobody reaches: one angle, not sine and cosine."""
+    """Make continuous joints revolute, with limits nobody reaches: one angle, one coordinate."""
     joints = [joint for joint in root.findall('joint') if joint.get('type') == 'continuous']
     for joint in joints:
         joint.set('type', 'revolute')
@@ -75,7 +75,7 @@ def check_inertials(root: ElementTree.Element, where: str) -> None:
                 for key, value in element.attrib.items():
                     _check_numbers(value, f'{where}: link {name!r}: {element.tag} {key}')
             mass = tag.find('mass')
-            masses[name] = math.nan if mass is None else float(mass.get('value', 'nan'))
+            masses[name] = math.nan if mass is None else _number(mass.get('value', ''))
             if not masses[name] >= 0.0:
                 raise BadValue(f'{where}: link {name!r}: mass', masses[name], '>= 0 kg')
     for name, bodies in _moved_bodies(root).items():
@@ -86,7 +86,8 @@ def check_inertials(root: ElementTree.Element, where: str) -> None:
 
 def _moved_bodies(root: ElementTree.Element) -> dict[str, list[str]]:
     """Link that each joint moves, with all links fixed to it."""
-    moved, fixed = [], []
+    moved: list[tuple[str, str]] = []
+    fixed: list[tuple[str, str]] = []
     for joint in root.findall('joint'):
         parent, child = joint.find('parent'), joint.find('child')
         if parent is not None and child is not None:
@@ -101,9 +102,13 @@ def _moved_bodies(root: ElementTree.Element) -> dict[str, list[str]]:
 
 def _check_numbers(text: str, what: str) -> None:
     for word in text.split():
-        try:
-            finite = math.isfinite(float(word))
-        except ValueError:
-            finite = False
-        if not finite:
+        if not math.isfinite(_number(word)):
             raise BadValue(what, word, 'a finite number')
+
+
+def _number(word: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan

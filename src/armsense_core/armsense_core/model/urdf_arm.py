@@ -44,8 +44,11 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
 
 def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
     limit = joint.find('limit')
-    values = {key: float(limit.get(key, '0')) if limit is not None else 0.0
-              for key in ('lower', 'upper', 'effort')}
+    try:
+        values = {key: float(limit.get(key, '0')) if limit is not None else 0.0
+                  for key in ('lower', 'upper', 'effort')}
+    except ValueError as error:
+        raise ArmsenseError(f'{where}: limit of joint {joint.get("name")!r}: {error}') from error
     if not values['effort'] > 0.0:
         raise ArmsenseError(f'{where}: joint {joint.get("name")!r} needs a limit with an effort '
                             'above zero: thresholds begin as a share of it')

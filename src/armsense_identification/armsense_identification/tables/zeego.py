@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-import tempfile
 from typing import Any, NamedTuple
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +24,9 @@ from armsense_core.base import (
 )
 from armsense_core.detector import Detector, DetectorOptions, fit_false_alarm_threshold
 from armsense_core.model import ArmConfig, ArmModel
+from armsense_core.model.arm_config import LoadCellsConfig
 from armsense_core.velocity import WeightedRegression
+from armsense_identification.tables.simulated import changed_arm
 from armsense_sim import make_plant
 from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
 
@@ -44,8 +43,9 @@ DISTANCE = 2.0                      # [m] of the collision from the axis
 OPTIONS = DetectorOptions(count=2, window=3, warm_up=1.0)
 # The truth behind the guess of table 4.1: the base link's mass stands to the side (section 4.3.3),
 # other centres were guessed, and parts of the C-arm had been taken off.
-TRUTH = {'link1': {'xyz': '0 0.27 0.3'}, 'link2': {'xyz': '0.5 -0.2 0'},
-         'link3': {'xyz': '0.53 0.03 0'}, 'link6': {'mass': 0.9}}
+TRUTH: dict[str, dict[str, str | float]] = {
+    'link1': {'xyz': '0 0.27 0.3'}, 'link2': {'xyz': '0.5 -0.2 0'},
+    'link3': {'xyz': '0.53 0.03 0'}, 'link6': {'mass': 0.9, 'inertia': 1.0}}
 
 
 class Run(NamedTuple):
@@ -58,43 +58,37 @@ class Run(NamedTuple):
 def measure_zeego() -> dict[str, Any]:
     """Errors of the model in percent, and what forces are found."""
     nominal = ArmModel.load('zeego')
-    layout = CellLayout.of_config(nominal.config.load_cells)
-    truth = _truth(nominal.config)
+    config = _config(nominal)
+    layout = CellLayout.of_config(_load_cells(config))
+    truth = changed_arm(config, TRUTH)
     teach, check = _simulate(nominal, truth, seed=1), _simulate(nominal, truth, seed=2)
-    ripple = _ripple(nominal.config)
-    felt = _cells(nominal.config, layout, teach.wrench, 3, ripple)
+    ripple = _ripple(config)
+    felt = _cells(config, layout, teach.wrench, 3, ripple)
     shift = _time_shift(nominal, layout, teach.q, felt)
     motion = _motion(teach.q, felt)
     result = estimate_batch(nominal, layout, motion)
     recursive = _recursive(nominal, layout, motion)
     start = np.array([-9.81 * BASE_MASS, 0.0, 0.0])
-    proof = _motion(check.q, _cells(nominal.config, layout, check.wrench, 4, ripple))
+    proof = _motion(check.q, _cells(config, layout, check.wrench, 4, ripple))
     percent = {'before': _error(nominal, start, layout, proof),
                'after': _error(result.model, result.offset, layout, proof),
                'after_recursive': _error(recursive.estimated(), recursive.offset, layout, proof)}
-    detection = _detection(result.model, result.offset, layout, check, ripple, nominal.config)
+    detection = _detection(result.model, result.offset, layout, check, ripple, config)
     return {'zeego_error_percent': {k: round(v, 2) for k, v in percent.items()},
             'zeego_time_shift_s': round(shift, 3), **detection}
 
 
+def _config(model: ArmModel) -> ArmConfig:
+    assert model.config is not None
+    return model.config
+
+
+def _load_cells(config: ArmConfig) -> LoadCellsConfig:
+    assert config.load_cells is not None
+    return config.load_cells
+
+
 # -- simulation ------------------------------------------------------------------------------
-
-def _truth(config: ArmConfig) -> ArmConfig:
-    """The arm with other masses and centres, as a URDF of its own."""
-    tree = ElementTree.fromstring(ArmModel.load(config).urdf)
-    for name, change in TRUTH.items():
-        inertial = tree.find(f"link[@name='{name}']/inertial")
-        assert inertial is not None
-        if 'xyz' in change:
-            inertial.find('origin').set('xyz', change['xyz'])     # type: ignore[union-attr]
-        if 'mass' in change:
-            mass = inertial.find('mass')
-            assert mass is not None
-            mass.set('value', str(change['mass'] * float(mass.get('value', 0))))
-    path = Path(tempfile.mkdtemp()) / 'zeego_truth.urdf'
-    path.write_text(ElementTree.tostring(tree, encoding='unicode'))
-    return dataclasses.replace(config, urdf=str(path))
-
 
 def _program(home: Array, seed: int, seconds: float) -> tuple[Array, Array, Array]:
     """C-arm turns and travels between poses, with rests: q, dq, ddq at CONTROL."""
@@ -121,7 +115,7 @@ def _program(home: Array, seed: int, seconds: float) -> tuple[Array, Array, Arra
 
 def _simulate(nominal: ArmModel, truth: ArmConfig, seed: int, seconds: float = 100.0) -> Run:
     plant, model = make_plant(truth), ArmModel.load(truth)
-    home = np.array(nominal.config.home)
+    home = np.array(_config(nominal).home)
     q_d, dq_d, ddq_d = _program(home, seed, seconds)
     plant.reset(q_d[0])
     viscous = np.array([j.friction.viscous for j in truth.joints.values()])
@@ -145,8 +139,8 @@ def _errors() -> CellErrors:
 def _ripple(config: ArmConfig) -> float:
     """Moment at the gears [Nm] that makes the cells swing by SWING."""
     quiet = dataclasses.replace(_errors(), noise=0.0, bits=32)
-    cells = SimulatedCells(config.load_cells, 0, quiet)
-    layout = CellLayout.of_config(config.load_cells)
+    cells = SimulatedCells(_load_cells(config), 0, quiet)
+    layout = CellLayout.of_config(_load_cells(config))
     felt = np.array([layout.wrench(cells.step(np.array([0, 0, 0, _wave(k, 1.0), 0, 0]), PERIOD))
                      for k in range(3000)])
     return float(SWING / np.abs(felt[-500:, 1]).max())
@@ -159,7 +153,7 @@ def _wave(k: int, size: float) -> float:
 def _cells(config: ArmConfig, layout: CellLayout, wrench: Array, seed: int,
            ripple: float) -> Array:
     """Felt wrench over swinging, noisy cells, (N, 3)."""
-    cells = SimulatedCells(config.load_cells, seed, _errors())
+    cells = SimulatedCells(_load_cells(config), seed, _errors())
     phase = int(np.random.default_rng(seed).integers(100))
     out = []
     for k, W in enumerate(wrench):
@@ -189,7 +183,7 @@ def _time_shift(model: ArmModel, layout: CellLayout, q: Array, felt: Array) -> f
 
 def _recursive(model: ArmModel, layout: CellLayout, motion: FeltMotion) -> RecursiveEstimator:
     """Sample by sample; masses are known (section 4.3.4), the rest may change slowly."""
-    noise = 10.0 * np.sqrt(np.diag(layout.covariance(model.config.load_cells.noise)))
+    noise = 10.0 * np.sqrt(np.diag(layout.covariance(_load_cells(_config(model)).noise)))
     estimator = RecursiveEstimator(model, layout, noise, RecursiveOptions(
         outlier=1e6, rate_limit=0.02))
     estimator.hold(['m1', 'm2', 'm3', 'm4', 'm5'])

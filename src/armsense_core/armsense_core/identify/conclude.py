@@ -1,0 +1,137 @@
+"""The result of an identification: parameters, intervals, what is known and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+import time
+
+import numpy as np
+
+from armsense_core.identify.design import NormalEquations, selection
+from armsense_core.identify.estimators import estimate, Evidence, single_parameters
+from armsense_core.identify.feasible import parameter_scale
+from armsense_core.identify.identifiability import BLIND, in_words, NORMAL_95
+from armsense_core.identify.identified_model import IdentifiedModel
+from armsense_core.identify.model_selection import Choice, fit, Problem
+from armsense_core.identify.recording import Array
+from armsense_core.identify.remarks import remarks
+from armsense_core.identify.ripple_fit import fit_ripples
+from armsense_core.identify.state import consistent, State
+from armsense_core.identify.streaming import all_equations
+from armsense_core.identify.uncertainty import structure
+from armsense_core.identify.validation import correlation_factor, torque_error
+
+
+class Clock:
+    """Seconds per step, and who wants to know."""
+
+    def __init__(self, progress: Callable[[str, float], None]) -> None:
+        self.laps: dict[str, float] = {}
+        self._progress = progress
+        self._step = ''
+        self._start = self._last = time.perf_counter()
+
+    def next(self, step: str, share: float) -> None:
+        """A step begins; '' ends the last one."""
+        now = time.perf_counter()
+        if self._step:
+            self.laps[self._step] = round(now - self._last, 4)
+        self.laps['total'] = round(now - self._start, 4)
+        self._step, self._last = step, now
+        self._progress(step or 'done', share)
+
+    def within(self, share: float) -> None:
+        """The step goes on."""
+        self._progress(self._step, share)
+
+
+def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
+    """Final estimate under the chosen structure."""
+    clock.next('estimate', 0.8)
+    data, model = state.data, state.data.training.model
+    equations = all_equations(state, lambda share: clock.within(0.8 + 0.1 * share))
+    free = fit(data.problem(state.gravity, state.noise), replace(choice, prior=1e-6))
+    theta, _ = consistent(state, equations, choice, state.gravity)
+    evidence = _evidence(state, choice, theta)
+    name = state.options.estimator
+    base = estimate(evidence, 'wls' if name == 'consistent' else name)
+    if name != 'consistent':
+        theta = single_parameters(base, evidence)
+    n10 = len(model.parameters)
+    measured = np.concatenate([c.y for c in data.columns])
+    errors = np.concatenate(data.errors(theta, state.gravity, choice.terms))
+    loose = np.concatenate(data.errors(free, state.gravity, choice.terms))
+    half = _half_widths(state, equations, choice, errors)
+    result = IdentifiedModel(
+        model=model.replace(theta[:n10], np.zeros(model.n), state.gravity),
+        drive=data.drive.only(choice.terms), coefficients=theta[n10:],
+        velocity_delay=data.training.velocity_delay,
+        torque_delay=data.torque_delay + data.training.shift,
+        cutoff=data.training.cutoff, motion_cutoff=data.motion_cutoff, velocity=data.velocity,
+        train=torque_error(measured, measured - errors),
+        unconstrained_percent=torque_error(measured, measured - loose).percent,
+        cross_validated_percent=choice.percent, nominal=model.parameters,
+        intervals=np.stack([theta - half, theta + half], axis=1),
+        base=base, estimator=name, residual_mean=errors.mean(axis=0),
+        residual_sigma=errors.std(axis=0), kept=_kept(state, choice, half),
+        findings=tuple(in_words(model, evidence.columns, state.noise, base)),
+        left_out_percent=_left_out(state, choice),
+        notes=data.training.notes)
+    clock.next('ripple', 0.9)
+    ripples = fit_ripples(result, data.training.even)
+    notes = (*result.notes, *remarks(state, choice, result))
+    clock.next('', 1.0)
+    return replace(result, ripples=ripples, notes=notes, seconds=clock.laps)
+
+
+def _evidence(state: State, choice: Choice, theta: Array) -> Evidence:
+    """What the estimators see: columns of the chosen structure."""
+    data = state.data
+    model = data.training.model.replace(gravity=state.gravity)
+    drive = data.drive.only(choice.terms)
+    T = selection(model.n, data.columns[0].A.shape[2], state.gravity,
+                  data.drive.places(choice.terms))
+    return Evidence(
+        model=model, drive=drive, base=structure(model, drive),
+        columns=[c.A @ T for c in data.columns], torques=[c.y for c in data.columns],
+        trust=data.weights or [np.ones_like(c.y) for c in data.columns], noise=state.noise,
+        nominal=np.concatenate([model.parameters, np.zeros(drive.count)]), theta=theta,
+        recordings=data.delayed_recordings(), motions=data.motions,
+        cutoff=data.training.cutoff, options=state.options, top_speed=data.training.top_speed)
+
+
+def _left_out(state: State, choice: Choice) -> Array:
+    """Error [%] on each block of time when it is left out of the fit, (blocks,)."""
+    problem = state.data.problem(state.gravity, state.noise)
+    total = problem.equations
+    index = problem.index(choice.terms)
+    errors = []
+    for block in range(len(total.yy)):
+        theta = np.zeros(total.Ay.shape[2])
+        theta[index] = fit(problem, choice, leave_out=block)
+        left = total.only(block)
+        errors.append(100.0 * np.sqrt(left.squares(theta).sum() / left.yy.sum()))
+    return np.array(errors)
+
+
+def _half_widths(state: State, equations: NormalEquations, choice: Choice,
+                 errors: Array) -> Array:
+    """Of 95 % intervals, from the noise that is left, correlated samples counted once, (p,)."""
+    T = equations.selection(state.gravity, state.data.drive.places(choice.terms))
+    noise = np.mean(np.square(errors), axis=0)
+    noise = noise * np.array([correlation_factor(column) for column in errors.T])
+    model = state.data.training.model
+    problem = Problem(equations, model.parameters, state.data.drive, state.noise)
+    precision = problem.prior(choice)[1]
+    information = T.T @ np.tensordot(1.0 / noise, equations.AA.sum(axis=0), axes=1) @ T
+    information += np.diag(precision + 1e-12 * np.diag(information).max())
+    return np.asarray(NORMAL_95 * np.sqrt(np.diag(np.linalg.inv(information))))
+
+
+def _kept(state: State, choice: Choice, half: Array) -> tuple[str, ...]:
+    """Inertial parameters whose interval the data hardly made narrower than the prior's."""
+    model = state.data.training.model
+    prior = NORMAL_95 * parameter_scale(model.parameters) / np.sqrt(choice.prior)
+    blind = half[:len(prior)] > BLIND * prior
+    return tuple(name for name, kept in zip(model.parameter_names, blind, strict=True) if kept)

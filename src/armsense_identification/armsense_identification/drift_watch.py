@@ -1,0 +1,88 @@
+"""The drift monitor on the topics of an arm: residuals in, diagnostics out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from armsense_core.identify.drift import Drift, DriftMonitor, DriftOptions
+from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile
+from armsense_driver.health import diagnostics, Health, Level
+from armsense_driver.loop import DirectSubscription, event_qos, stream_qos
+from armsense_msgs.msg import Collision, Residual
+
+SAMPLING = 0.02      # [s] between two looks: the newest residual is enough for a mean square
+MOVING = 0.05        # [rad/s] slower, friction may hold any torque
+AFTER_CONTACT = 2.0  # [s] that do not count
+
+
+class DriftWatch:
+    """Feeds a `DriftMonitor` and publishes its verdict."""
+
+    def __init__(self, node: Node, model: ArmModel, settings: Any) -> None:
+        """Subscribe.
+
+        Args:
+            node: The server.
+            model: The arm that is watched.
+            settings: Its parameters.
+        """
+        self._node, self._joints = node, model.joint_names
+        self._monitor = DriftMonitor(
+            model.joint_names, _baseline(settings.model, model),
+            DriftOptions(window=settings.drift_window, factor=settings.drift_factor))
+        self._stamp = self._contact = -1e9        # [s]
+        self._moving = False
+        self._outdated = False
+        # Taken by hand: the executor would spend most of a core on every message.
+        self._residuals = DirectSubscription(node, Residual, 'residual', stream_qos())
+        node.create_subscription(JointState, 'joint_states', self._on_joints, 1)
+        node.create_subscription(Collision, 'collision', self._on_collision, event_qos())
+        self._diagnostics = node.create_publisher(DiagnosticArray, 'diagnostics', 1)
+        node.create_timer(SAMPLING, self._look)
+        node.create_timer(1.0, self._publish)
+
+    def _on_joints(self, message: JointState) -> None:
+        self._moving = max(map(abs, message.velocity), default=0.0) > MOVING
+
+    def _on_collision(self, message: Collision) -> None:
+        self._contact = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+    def _look(self) -> None:
+        message = self._residuals.take_latest()
+        if message is None:
+            return
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        dt, self._stamp = stamp - self._stamp, stamp
+        usable = (message.valid and self._moving and stamp - self._contact > AFTER_CONTACT)
+        self._monitor.step(np.array(message.filtered), dt, usable)
+
+    def _publish(self) -> None:
+        verdict = self._monitor.verdict()
+        if verdict.outdated and not self._outdated:
+            self._node.get_logger().warning(verdict.text)
+        self._outdated = verdict.outdated
+        message = diagnostics(self._node.get_name(), [self._health(verdict)])
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
+        self._diagnostics.publish(message)
+
+    def _health(self, verdict: Drift) -> Health:
+        values = {f'{kind} {joint} [Nm]': float(value)
+                  for kind, row in (('error', verdict.error), ('baseline', verdict.baseline))
+                  for joint, value in zip(self._joints, row, strict=True)}
+        return Health('model fit', verdict.text, Level.WARN if verdict.outdated else Level.OK,
+                      values)
+
+
+def _baseline(path: str, model: ArmModel) -> np.ndarray | None:
+    """RMS of the residual when the model was new, where its file tells."""
+    known = ModelFile.read(path, model.name).residual if path else None
+    if known is None:
+        return None
+    return np.asarray(np.hypot(known.mean, known.sigma))

@@ -1,0 +1,195 @@
+"""`identification_server`: design, drive and identify as actions, and a look at the model's fit.
+
+Heavy work runs in processes of its own, waiting is done by generators that a timer advances: the
+node answers at any time. What is done stands in `tasks` and `excitation_run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+from rclpy.task import Future
+
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_driver.loop import run_node
+from armsense_driver.parameters import declare, Parameter
+from armsense_identification import tasks
+from armsense_identification.drift_watch import DriftWatch
+from armsense_identification.excitation_run import Driven, ExcitationRun
+from armsense_identification.motion_file import period, read_motion
+from armsense_identification.worker import Cancelled, Worker
+from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
+
+TICK = 0.05   # [s] between two looks at the running work
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('lockstep', False, 'the arm runs in virtual time'),
+    Parameter('drift_window', 10.0, '[s] of motion per judgement of the model', low=0.1,
+              high=3600.0),
+    Parameter('drift_factor', 2.0, 'error over that of the new model that counts as outdated',
+              low=1.01, high=100.0),
+)
+
+Steps = Generator[Any, None, Any]
+Asked = Callable[[], bool]
+
+
+class IdentificationServerNode(Node):
+    """Three actions and one diagnosis."""
+
+    def __init__(self) -> None:
+        super().__init__('identification_server')
+        self._settings = declare(self, PARAMETERS)
+        self._model = ArmModel.load(self._settings.arm, self._settings.model or None)
+        self._run = ExcitationRun(self, self._model, self._settings.lockstep)
+        self._drift = DriftWatch(self, self._model, self._settings)
+        self._running: dict[str, tuple[Any, Steps, Future]] = {}
+        self._servers = [
+            self._serve(DesignExcitation, 'design_excitation', self._design),
+            self._serve(RunExcitation, 'run_excitation', self._drive),
+            self._serve(Identify, 'identify', self._identify)]
+        self.create_timer(TICK, self._tick)
+
+    # -- the actions ---------------------------------------------------------------------------
+
+    def _design(self, goal: DesignExcitation.Goal, cancelled: Asked) -> Steps:
+        given = {'criterion': goal.criterion, 'period': goal.period, 'harmonics': goal.harmonics,
+                 'seed': goal.seed}
+        options = {name: value for name, value in given.items() if value}
+        options['time_limit'] = goal.time_limit
+        request = tasks.DesignRequest(goal.arm or self._settings.arm, goal.out,
+                                      '' if goal.arm else self._settings.model, options)
+        worker = Worker(tasks.design, request)
+        for progress in worker.poll(cancelled):
+            yield progress and DesignExcitation.Feedback(
+                progress=float(progress.fraction), criterion_value=float(progress.objective),
+                feasible=bool(progress.feasible))
+        outcome: tasks.Outcome = worker.result
+        return DesignExcitation.Result(message=outcome.message, file=outcome.file,
+                                       **outcome.values)
+
+    def _identify(self, goal: Identify.Goal, cancelled: Asked) -> Steps:
+        worker = Worker(tasks.identify, tasks.IdentifyRequest(
+            tuple(goal.bags), goal.arm or self._settings.arm, goal.out, goal.method or 'sdp'))
+        for told in worker.poll(cancelled):
+            yield told and Identify.Feedback(progress=float(told[0]), step=told[1])
+        outcome: tasks.Outcome = worker.result
+        return Identify.Result(message=outcome.message, file=outcome.file, **outcome.values)
+
+    def _drive(self, goal: RunExcitation.Goal, cancelled: Asked) -> Steps:
+        file, periods = Path(goal.file), int(goal.periods) or 1
+        motion = read_motion(file, self._model.name)
+        one = period(motion)
+        bag = Path(goal.bag) if goal.bag else None
+        try:
+            yield from _quietly(self._run.approach(motion.start, cancelled))
+            if bag is not None:
+                yield from self._run.record(bag)
+            drive = self._run.drive(motion.trajectory(periods), cancelled)
+            begin = yield from _told(drive, lambda driven: RunExcitation.Feedback(
+                progress=min(1.0, driven.seconds / (periods * one)),
+                period=min(periods, int(driven.seconds / one) + 1),
+                tracking_error=float(driven.tracking_error)))
+            if bag is None:
+                return RunExcitation.Result(message='driven, nothing recorded')
+            yield from self._run.stop_recording()
+        except ArmsenseError:
+            self._run.abandon(bag)
+            raise
+        worker = Worker(tasks.check, tasks.CheckRequest(
+            str(bag), str(file), self._settings.arm, self._settings.model, begin, periods,
+            self.get_namespace().rstrip('/')))
+        yield from worker.poll(cancelled)
+        return RunExcitation.Result(message=worker.result.message, bag=str(bag))
+
+    # -- what all actions share ----------------------------------------------------------------
+
+    def _serve(self, kind: Any, name: str, steps: Callable[[Any, Asked], Steps]) -> ActionServer:
+        async def execute(handle: Any) -> Any:
+            if name in self._running:
+                handle.abort()
+                return kind.Result(message=f'{name} is busy with another goal; cancel it first')
+            done = Future()
+            work = steps(handle.request, lambda: bool(handle.is_cancel_requested))
+            self._running[name] = (handle, work, done)
+            ending = await done
+            return self._conclude(kind, name, handle, ending)
+
+        return ActionServer(self, kind, name, execute,
+                            goal_callback=lambda request: GoalResponse.ACCEPT,
+                            cancel_callback=lambda handle: CancelResponse.ACCEPT)
+
+    def _conclude(self, kind: Any, name: str, handle: Any, ending: Any) -> Any:
+        if isinstance(ending, Cancelled):
+            handle.canceled()
+            return kind.Result(message='cancelled; nothing was written')
+        if isinstance(ending, ArmsenseError | OSError):
+            handle.abort()
+            self.get_logger().error(f'{name}: {ending}')
+            return kind.Result(message=str(ending))
+        handle.succeed()
+        ending.success = True
+        self.get_logger().info(f'{name}: {ending.message}')
+        return ending
+
+    def _tick(self) -> None:
+        """One step of everything that runs."""
+        for name, (handle, work, done) in list(self._running.items()):
+            try:
+                feedback = next(work)
+            except StopIteration as end:
+                self._end(name, done, end.value)
+            except (ArmsenseError, OSError) as error:
+                self._end(name, done, error)
+            else:
+                if feedback is not None:
+                    handle.publish_feedback(feedback)
+
+    def _end(self, name: str, done: Future, ending: Any) -> None:
+        del self._running[name]
+        done.set_result(ending)
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        for _, work, _ in self._running.values():
+            work.close()
+        self._run.abandon()
+
+
+def _quietly(steps: Iterator[Any]) -> Steps:
+    """The same steps without their feedback."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        yield None
+
+
+def _told(steps: Any, feedback: Callable[[Driven], Any]) -> Steps:
+    """The same steps with feedback in the words of the action."""
+    while True:
+        try:
+            driven = next(steps)
+        except StopIteration as end:
+            return end.value
+        yield feedback(driven) if driven is not None else None
+
+
+def main() -> int:
+    # Workers inherit the environment: one thread of linear algebra each, the arm needs the rest.
+    os.environ.setdefault('OMP_NUM_THREADS', '1')
+    return run_node(IdentificationServerNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

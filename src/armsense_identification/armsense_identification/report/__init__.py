@@ -1,0 +1,1 @@
+"""The report of an identification: words, figures, page, JSON."""

@@ -1,0 +1,1 @@
+"""Published tables, reproduced with simulated arms."""

@@ -1,0 +1,58 @@
+"""Files that belong together: all or none."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from armsense_core.errors import ArmsenseError
+from armsense_identification.outputs import report_name, together
+
+
+def test_all_appear_at_the_end(tmp_path):
+    with together(tmp_path) as stage:
+        (stage / 'a').write_text('1')
+        (stage / 'b').write_text('2')
+        assert not (tmp_path / 'a').exists()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': '1', 'b': '2'}
+
+
+def test_none_appears_after_an_error(tmp_path):
+    (tmp_path / 'a').write_text('old')
+
+    def fail():
+        with together(tmp_path) as stage:
+            (stage / 'a').write_text('new')
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'old'}
+
+
+def test_old_files_come_back_when_a_move_fails(tmp_path, monkeypatch):
+    for name in 'ab':
+        (tmp_path / name).write_text('old')
+    real = os.replace
+
+    def full(source, target):
+        if Path(target) == tmp_path / 'b' and '.old' not in str(source):
+            raise OSError(28, 'No space left on device')
+        real(source, target)
+
+    def write():
+        with together(tmp_path) as stage:
+            for name in 'ab':
+                (stage / name).write_text('new')
+            monkeypatch.setattr(os, 'replace', full)
+
+    with pytest.raises(ArmsenseError, match='No space left'):
+        write()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'old', 'b': 'old'}
+
+
+@pytest.mark.parametrize(('model', 'report'), [
+    ('model.yaml', 'report.html'), ('laas4_model.yaml', 'laas4_report.html'),
+    ('arm7.yaml', 'arm7_report.html')])
+def test_names(tmp_path, model, report):
+    assert report_name(tmp_path / model, '.html') == report
