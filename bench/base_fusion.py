@@ -44,7 +44,7 @@ def measure_two(count: int, seed: int = 1) -> dict[str, float]:
         for push in pushes:
             assert push is not None
             tau, felt = tau + push.tau, felt + layout.felt(push.wrench)
-        found = double.locate_two(q, tau, felt)
+        found = double.locate(q, tau, felt)
         points = np.array([push.point for push in pushes if push is not None])
         errors.append(float(np.linalg.norm(found.points - points, axis=1).max()))
     return {'median_error_m': float(np.median(errors)),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
+from scipy import signal, stats
 
-from armsense_core.base import estimate_batch, FeltMotion
+from armsense_core.base import CellLayout, draw_sensitivity, estimate_batch, FeltMotion
 from armsense_core.base.base_monitor import BaseMonitor
 from armsense_core.model import ArmModel
 from armsense_sim import make_plant
@@ -18,9 +18,13 @@ Array = NDArray[np.float64]
 
 DT = 1e-3
 MISMATCH = 0.05                      # of masses and friction against the arm file
-FORCES = (1.0, 2.0, 3.0, 5.0)        # [N]
-PUSH, PAUSE = 0.15, 0.35             # [s]
-TEACH, LEARN, FREE = 30.0, 60.0, 90.0   # [s] for parameters, for thresholds, for false alarms
+FORCES = (1.0, 2.0, 3.0, 5.0, 10.0)  # [N]
+MUST = 5.0                           # [N] has to be found
+PUSH, PAUSE, AFTER = 0.15, 0.35, 0.25   # [s]
+TEACH, LEARN = 30.0, 120.0           # [s] for parameters, for thresholds
+BOUND = 0.95                         # one-sided confidence of the bound on false alarms
+FIGURE_POSE = np.array([0.3, 0.6, 0.5, -0.4])   # [rad]
+FIGURE_THRESHOLDS = (0.19, 0.21, 0.22)          # [N, Nm, Nm]
 ALL = np.ones(4, bool)
 SMOOTHING = 41
 
@@ -69,38 +73,62 @@ class Rig:
                 (60 * s - 180 * s**2 + 120 * s**3) / T**2 * span)
 
 
-def measure_laas4(pushes: int, seed: int = 5) -> dict[str, Any]:
-    """Missed pushes, false alarms and the smallest force of which none was missed."""
+def measure_laas4(pushes: int, free_minutes: float = 1.5, seed: int = 5) -> dict[str, Any]:
+    """Missed pushes, false alarms, delays and the smallest force of which none was missed."""
     rig = Rig(seed)
     monitor = BaseMonitor(_taught(rig))
     for _ in range(600):
         monitor.step(*rig.cycle(moving=False), ALL, DT)
     monitor.record_residuals()
-    for _ in range(round(LEARN / DT)):
-        monitor.step(*rig.cycle(), ALL, DT)
+    _run(rig, monitor, LEARN)
     thresholds = monitor.fit_thresholds(rate_per_hour=1.0)
+    false = _run(rig, monitor, 60.0 * free_minutes)[0]
     rng = np.random.default_rng(seed)
-    false, minutes, latencies = _run(rig, monitor, FREE)[0], FREE / 60.0, []
-    missed: dict[float, int] = {}
+    delays: dict[float, list[float]] = {}
     for force in FORCES:
-        missed[force] = 0
+        delays[force] = []
         for _ in range(pushes):
             false += _run(rig, monitor, PAUSE)[0]
-            minutes += PAUSE / 60.0
-            direction = rng.standard_normal(3)
-            rig.plant.apply_force('link4', [0.095, 0.0, 0.0],
-                                  force * direction / np.linalg.norm(direction))
-            count, first = _run(rig, monitor, PUSH)
-            missed[force] += count == 0
-            latencies += [first] if count and force == FORCES[-1] else []
-            rig.plant.release()
-            _run(rig, monitor, 0.25)
-    found = [force for force in FORCES if all(missed[f] == 0 for f in FORCES if f >= force)]
-    return {'missed': missed[5.0], 'pushes': pushes, 'false_alarms': false,
-            'free_minutes': round(minutes, 2), 'min_force_n': min(found) if found else None,
-            'missed_by_force': {f'{f:g} N': n for f, n in missed.items()},
-            'latency_ms': round(1e3 * float(np.median(latencies)), 1) if latencies else None,
+            delay = _push(rig, monitor, force, rng)
+            delays[force] += [] if delay is None else [delay]
+    hours = (free_minutes + len(FORCES) * pushes * PAUSE / 60.0) / 60.0
+    missed = {force: pushes - len(found) for force, found in delays.items()}
+    safe = [force for force in FORCES if all(missed[f] == 0 for f in FORCES if f >= force)]
+    return {'collisions': pushes * len(FORCES), 'missed': missed[MUST],
+            'pushes_of_5_n': pushes, 'missed_by_force': {f'{f:g} N': n for f, n in missed.items()},
+            'min_force_n': min(safe) if safe else None,
+            'delay_ms': {f'{f:g} N': _quantiles(found) for f, found in delays.items()},
+            'free_hours': round(hours, 3), 'false_alarms': false,
+            'false_alarms_per_hour_bound':
+                round(float(stats.chi2.ppf(BOUND, 2 * false + 2)) / 2.0 / hours, 2),
             'thresholds': [round(v, 3) for v in thresholds.constant]}
+
+
+def draw_laas4(path: str) -> None:
+    """Which force is found where, with thresholds as `measure_laas4` learns them."""
+    model = ArmModel.load('laas4')
+    assert model.config is not None
+    draw_sensitivity(model, CellLayout.of_config(model.config.load_cells), FIGURE_POSE,
+                     FIGURE_THRESHOLDS, path)
+
+
+def _push(rig: Rig, monitor: BaseMonitor, force: float,
+          rng: np.random.Generator) -> float | None:
+    """Delay of the detection of a push in a random direction [s]; None: missed."""
+    direction = rng.standard_normal(3)
+    rig.plant.apply_force('link4', [0.095, 0.0, 0.0],
+                          force * direction / np.linalg.norm(direction))
+    count, first = _run(rig, monitor, PUSH)
+    rig.plant.release()
+    _run(rig, monitor, AFTER)
+    return first if count else None
+
+
+def _quantiles(delays: list[float]) -> dict[str, float] | None:
+    if not delays:
+        return None
+    return {name: round(1e3 * float(np.quantile(delays, q)), 1)
+            for name, q in (('median', 0.5), ('p90', 0.9), ('p99', 0.99), ('max', 1.0))}
 
 
 def _taught(rig: Rig) -> ArmModel:

@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from armsense_identification.tables.static_loads import static_tables
+from armsense_identification.tables.zeego import measure_zeego
 from bench.base_fusion import measure_fusion
-from bench.base_laas4 import measure_laas4
-from bench.base_tables import static_tables
-from bench.base_zeego import measure_zeego
+from bench.base_laas4 import draw_laas4, measure_laas4
 from bench.report import emit
 
 PARTS = ('tables', 'zeego', 'laas4', 'fusion')
@@ -39,7 +39,11 @@ def rows(result: dict[str, Any]) -> list[tuple[str, Any, str]]:
                   ('zeego: 50 N found at 2 m [%]', result['zeego_50n_percent'], '-')]
     if 'laas4' in result:
         part = result['laas4']
-        table += [(f'laas4: {key}', value, '-') for key, value in part.items()]
+        table += [(f'laas4: {key}', value, '-') for key, value in part.items()
+                  if key != 'delay_ms']
+        table += [(f'laas4: delay at {force} [ms]',
+                   ', '.join(f'{k} {v:g}' for k, v in (delays or {}).items()), '-')
+                  for force, delays in part['delay_ms'].items()]
     for name in ('fusion',) if 'fusion' in result else ():
         part = result[name]
         table += [('fusion: success [%]', 100 * part['success'], '99.96'),
@@ -56,9 +60,11 @@ def rows(result: dict[str, Any]) -> list[tuple[str, Any, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--parts', nargs='+', default=list(PARTS), choices=PARTS)
+    parser.add_argument('--parts', nargs='+', default=list(PARTS), choices=(*PARTS, 'none'))
     parser.add_argument('--contacts', type=int, default=2000, help='of the fusion part')
     parser.add_argument('--pushes', type=int, default=20, help='per force of the laas4 part')
+    parser.add_argument('--free-minutes', type=float, default=1.5, help='of the laas4 part')
+    parser.add_argument('--figure', help='of the sensitivity of laas4, a picture to write')
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
     result: dict[str, Any] = {}
@@ -66,8 +72,10 @@ def main() -> None:
         result['static_tables'] = [row._asdict() for row in static_tables()]
     if 'zeego' in arguments.parts:
         result |= measure_zeego()
+    if arguments.figure:
+        draw_laas4(arguments.figure)
     if 'laas4' in arguments.parts:
-        result['laas4'] = measure_laas4(arguments.pushes)
+        result['laas4'] = measure_laas4(arguments.pushes, arguments.free_minutes)
     if 'fusion' in arguments.parts:
         result['fusion'] = measure_fusion(arguments.contacts)
     emit('Load cells under the base', ('figure', 'here', 'published'), rows(result), result,

@@ -1,24 +1,37 @@
-"""Load cells under the base feel a push that the joint observer, switched off, cannot report."""
+"""Load cells under the base: alone, with the joints, and always the same with the same seed."""
+
+from pathlib import Path
 
 from arm_system import arm_system
+from mcap.reader import make_reader
+import numpy as np
+import pytest
 import yaml
 
-from armsense_driver.qos import stream_qos
-from armsense_msgs.msg import BaseResidual, DriverMode
+from armsense_driver.qos import event_qos, stream_qos
+from armsense_msgs.msg import BaseResidual, Collision, DriverMode
+
+COMPARED = ('/motor_states', '/motor_commands', '/residual', '/base/residual', '/load_cells')
+PUSH, END = 6.0, 6.6         # [s] virtual
+FORCE = (0.0, -10.0, 0.0)    # [N]
+
+
+def write_scenario(path: Path, time: float, force, duration: float) -> str:
+    path.write_text(yaml.safe_dump({'events': [{'time': time, 'push': {
+        'link': 'link4', 'point': [0.095, 0.0, 0.0], 'force': list(force),
+        'duration': duration}}]}))
+    return str(path)
 
 
 def test_a_push_is_felt_at_the_base(tmp_path):
-    scenario = tmp_path / 'scenario.yaml'
-    scenario.write_text(yaml.safe_dump({'events': [{'time': 8.0, 'push': {
-        'link': 'link4', 'point': [0.095, 0.0, 0.0], 'force': [0.0, 0.0, -15.0],
-        'duration': 0.5}}]}))
+    scenario = write_scenario(tmp_path / 'scenario.yaml', 8.0, (0.0, 0.0, -15.0), 0.5)
     residuals = []
     with arm_system(observer='false', base='true', lockstep='true', reaction='ignore',
-                    scenario=str(scenario)) as (client, supervisor):
+                    scenario=scenario) as (client, supervisor):
         client.node.create_subscription(BaseResidual, 'base/residual', residuals.append,
                                         stream_qos())
-        client.wait_mode(DriverMode.ENABLED)
-        client.wait(lambda: client.time > 8.5, 60.0, 'the push')
+        client.wait_mode(DriverMode.ENABLED, 120.0)
+        client.wait(lambda: client.time > 8.5, 180.0, 'the push')
         client.wait(lambda: bool(client.collisions), 10.0, 'a collision event')
     assert supervisor.exit_code == 0, supervisor.lines[-20:]
     assert client.collisions[0].source == 'base'
@@ -26,3 +39,40 @@ def test_a_push_is_felt_at_the_base(tmp_path):
     assert residuals
     assert residuals[-1].observed[2]
     assert not residuals[-1].observed[0]
+
+
+def recorded(folder: Path) -> tuple[dict[str, list[bytes]], list[Collision]]:
+    """Payloads of a run in which the arm is pushed, and the contacts that were located."""
+    scenario = write_scenario(folder / 'scenario.yaml', PUSH, FORCE, 0.3)
+    contacts: list[Collision] = []
+    with arm_system(base='true', lockstep='true', record='true', bag=str(folder / 'bag'),
+                    seed='5', scenario=scenario, reaction='stop') as (client, supervisor):
+        client.node.create_subscription(Collision, 'contact', contacts.append, event_qos(10))
+        client.wait_mode(DriverMode.ENABLED, 120.0)
+        client.wait(lambda: client.time > END + 0.1, 180.0, 'the end of the run')
+    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    payloads: dict[str, list[bytes]] = {topic: [] for topic in COMPARED}
+    with next((folder / 'bag').glob('*.mcap')).open('rb') as file:
+        for _, channel, message in make_reader(file).iter_messages(topics=list(COMPARED)):
+            if message.log_time <= END * 1e9:
+                payloads[channel.topic].append(message.data)
+    return payloads, contacts
+
+
+def test_joints_and_base_locate_a_push_and_the_same_seed_gives_the_same_run(tmp_path):
+    runs = []
+    for name in ('one', 'two'):
+        (tmp_path / name).mkdir()
+        runs.append(recorded(tmp_path / name))
+    for topic in COMPARED:
+        assert len(runs[0][0][topic]) > 100
+        assert runs[0][0][topic] == runs[1][0][topic], topic
+    for _, contacts in runs:
+        fused = [c for c in contacts if c.source == 'fusion']
+        assert fused[0].link == 'link4'
+        assert fused[0].header.stamp.sec + 1e-9 * fused[0].header.stamp.nanosec \
+            == pytest.approx(PUSH, abs=0.05)
+        force = fused[0].force
+        np.testing.assert_allclose([force.x, force.y, force.z], FORCE, atol=2.5)
+        assert fused[0].confidence > 0.9
+    assert runs[0][1][0].point == runs[1][1][0].point

@@ -19,6 +19,7 @@ from armsense_core.base.base_observer import BaseObserver, BaseObserverOptions, 
 from armsense_core.base.base_regressor import FilteredRegressor
 from armsense_core.base.cell_check import CellChecker, CellFault
 from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.layout_watch import LayoutWatch
 from armsense_core.base.recursive_estimation import RecursiveEstimator, RecursiveOptions
 from armsense_core.base.sensitivity import detectable_at_pose, DetectableForce
 from armsense_core.base.vibration import VibrationFloor, VibrationMode
@@ -43,6 +44,7 @@ UNKNOWN_MODEL = 0.03     # share of the weight taken as model error until thresh
 DECIDED = 2.0            # contrast from which a lying cell is left out
 REST_SWING = 5.0         # standard deviations of the cells that rest may show
 LEARN_EVERY = 10         # cycles between two corrections of the parameters
+JUDGE_EVERY = 2000       # cycles between two judgements of the layout
 MAX_STORED = 3_600_000   # cycles of residuals kept for thresholds
 
 
@@ -118,6 +120,8 @@ class BaseMonitor:
         self._failed: Flags = np.zeros(self.layout.cells, bool)
         self._rest: deque[tuple[Array, Array, Array]] = deque(
             maxlen=max(8, round(options.rest_time / self._period)))
+        self._layout_watch = LayoutWatch(self.layout, self._noise, options.gain)
+        self.layout_problem = ''   # cells that are not where the layout says; '' where all are
         self._recorded: list[Array] | None = None
         self._motion: BaseMotion | None = None
         self._cycle = 0
@@ -143,12 +147,17 @@ class BaseMonitor:
             self.observer.reset()
             return self._silent(f'load cells {_list(~usable)} are missing: '
                                 f'{", ".join(self.layout.names)} cannot be told')
+        if motion is not None and not motion.known:
+            self.observer.reset()
+            return self._silent('the base moves and its imu is silent: nothing can be told')
         felt = self.layout.wrench(np.where(usable, force, 0.0), usable, self.checker.bias)
         self._note_rest(position, dq, felt, force, usable)
         if not self._zeroed:
             return self._silent('waiting for the arm to rest, for the offset of the cells')
         reading = self.observer.step(position, dq, felt, dt, motion)
-        fault = self._check(force, usable, reading)
+        fault = self._check(force, usable, reading, dt)
+        if self.layout_problem:
+            return self._silent(self.layout_problem)
         if not reading.valid:
             return self._silent('warming up')
         detection = self._detect(reading.residual, dt)
@@ -166,11 +175,21 @@ class BaseMonitor:
         rest = np.sign(residual) * np.maximum(np.abs(residual) - floor, 0.0)
         return self.detector.step(rest, np.zeros(len(residual)), dt)
 
-    def _check(self, force: Array, usable: Flags, reading: BaseReading) -> CellFault | None:
-        if not usable.all():
+    def _check(self, force: Array, usable: Flags, reading: BaseReading,
+               dt: float) -> CellFault | None:
+        """A cell that the others contradict; exchanged cells contradict each other, too."""
+        self._cycle += 1
+        if not usable.all() or self.layout_problem:
             return None
+        if reading.valid:
+            self._layout_watch.step(force, reading.predicted, dt)
         fault = self.checker.step(force, reading.predicted if reading.valid else None)
-        if fault is None or fault.contrast < DECIDED or self._failed[fault.cell]:
+        if fault is not None or self._cycle % JUDGE_EVERY == 0:
+            report = self._layout_watch.judge()
+            if report is not None and not report.fits:
+                self.layout_problem = report.message
+                return None
+        if fault is None or fault.contrast < DECIDED or self._layout_watch.too_short:
             return None
         self._failed[fault.cell] = True
         self.checker.reset()
@@ -181,7 +200,6 @@ class BaseMonitor:
         if not self.options.update_model:
             return
         q, dq = self.observer.aligned
-        self._cycle += 1
         if self._cycle % LEARN_EVERY:
             return
         Y = self._regressor.step(q, dq, LEARN_EVERY * dt)
@@ -280,9 +298,11 @@ class BaseMonitor:
         return tuple(int(k) + 1 for k in np.flatnonzero(self._failed))
 
     def trust_cells(self) -> None:
-        """Give cells that were found to lie another chance."""
+        """Give cells that were found to lie, or to be exchanged, another chance."""
         self._failed[:] = False
         self.checker.reset()
+        self._layout_watch.reset()
+        self.layout_problem = ''
 
     def detectable(self, q: Array, frame: str | None = None) -> DetectableForce:
         """Smallest force on a frame (None: the tool) that would be found at this pose."""

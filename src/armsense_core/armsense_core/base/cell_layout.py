@@ -131,6 +131,8 @@ class CellLayout:
 
     def can_do_with(self, valid: Flags) -> bool:
         """Whether these cells still determine the felt wrench."""
+        if valid.all():
+            return True
         left = self.spread[valid]
         if len(left) < len(self.axes):
             return False

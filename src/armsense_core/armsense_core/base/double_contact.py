@@ -10,15 +10,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from armsense_core.base.fusion import _EYE, _Response, _tangents, ContactFusion
+from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.contact_places import ContactPlaces, force_wrench, surface_axes
+from armsense_core.base.contact_response import ContactResponse, PoseResponse, skew
+from armsense_core.base.fusion import FusionOptions
+from armsense_core.model import ArmModel
 
 Array = NDArray[np.float64]
 
 STARTS = 6          # pairs of places that are refined
 ITERATIONS = 12
 DAMPING = 1e-3      # of Gauss-Newton, relative; grows where a step does not help
+SPACING = 0.07      # [m] between the places tried; pairs are many
+DEFAULT_OPTIONS = FusionOptions(spacing=SPACING, apart=2.5 * SPACING)
+_SIDEWAYS = np.diag([0.0, 1.0, 1.0, 0.0, 1.0, 1.0])
 
 
 class TwoTouches(NamedTuple):
@@ -26,69 +33,86 @@ class TwoTouches(NamedTuple):
 
     links: tuple[str, str]
     points: Array     # [m] base frame, (2, 3)
-    forces: Array     # [N] on the arm, (2, 3)
+    forces: Array     # [N] on the arm, base frame, (2, 3)
     misfit: float     # chi^2 of both residuals, with the cost of sideways forces
 
 
 class _Pair(NamedTuple):
+    """Two places in the frames of their links, and what is needed for the next step."""
+
     cost: float
     chosen: tuple[int, int]
-    local: Array      # (2, 3)
-    normal: Array     # (2, 3)
-    points: Array     # (2, 3)
-    forces: Array     # (2, 3)
+    point: Array      # (2, 3)
+    axes: Array       # (2, 3, 3)
+    force: Array      # along the axes, (6,)
+    B: Array          # residuals per force, (rows, 6)
+    ridge: float
 
 
-class DoubleContact(ContactFusion):
+class DoubleContact:
     """Locates two contacts; made like `ContactFusion`."""
 
-    def locate_two(self, q: Array, tau: Array, felt: Array) -> TwoTouches:
-        """The two contacts that explain both residuals best; arguments as for `locate`."""
-        response = self._response(q)
-        y = self._whiten(tau, felt)
-        pairs = [self._refine_pair(response, y, start) for start in self._starts(response, y)]
-        best = min(pairs, key=lambda pair: pair.cost)
-        order = sorted((0, 1), key=lambda k: self._link[best.chosen[k]])
-        links = [self._names[self._link[best.chosen[k]]] for k in order]
-        return TwoTouches((links[0], links[1]), best.points[order], best.forces[order], best.cost)
+    def __init__(
+        self, model: ArmModel, layout: CellLayout, joint_covariance: ArrayLike | None,
+        base_covariance: ArrayLike | None, options: FusionOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        """For an arm on its cells; arguments as for `ContactFusion`."""
+        self.options = options
+        self.response = ContactResponse(model, layout, joint_covariance, base_covariance)
+        self.places = ContactPlaces.on(model, options.spacing)
+        self._X = force_wrench(self.places.point, self.places.axes)
+        self._near = self.places.near(options.apart)                          # (P, P)
+        self._names = model.link_names
 
-    def _starts(self, response: _Response, y: Array) -> list[tuple[int, int]]:
+    def locate(self, q: Array, tau: Array, felt: Array) -> TwoTouches:
+        """The two contacts that explain both residuals best; arguments as for `ContactFusion`."""
+        response = self.response.at(q)
+        y = self.response.whiten(tau, felt)
+        pairs = [self._refine(response, y, start) for start in self._starts(response, y)]
+        best = min(pairs, key=lambda pair: pair.cost)
+        order = np.argsort(self.places.link[list(best.chosen)], kind='stable')
+        link = self.places.link[list(best.chosen)]
+        R = response.rotation[link]
+        points = response.origin[link] + (R @ best.point[:, :, None])[:, :, 0]
+        forces = (R @ best.axes @ best.force.reshape(2, 3, 1))[:, :, 0]
+        first, second = (self._names[k] for k in link[order])
+        return TwoTouches((first, second), points[order], forces[order], best.cost)
+
+    def _starts(self, response: PoseResponse, y: Array) -> list[tuple[int, int]]:
         """The best pairs of places that differ from each other."""
-        R = response.rotation[self._link]
-        points = response.origin[self._link] + (R @ self._point[:, :, None])[:, :, 0]
-        outward = (R @ self._normal[:, :, None])[:, :, 0]
-        B = response.at(self._link, points)
-        weight = self._forces(B, y, outward)[2]
-        first, second = np.nonzero(np.triu(~self._neighbours, 1))
+        B = response.A[self.places.link] @ self._X                            # (P, rows, 3)
+        first, second = np.nonzero(np.triu(~self._near, 1))
         pair = np.concatenate([B[first], B[second]], axis=2)                  # (Q, rows, 6)
         At = pair.transpose(0, 2, 1)
-        H, g = At @ pair + 1e-9 * np.eye(6), At @ y
-        H[:, :3, :3] += weight[first]
-        H[:, 3:, 3:] += weight[second]
+        H, g = At @ pair, At @ y
+        ridge = self._ridge(np.einsum('qii->q', H), y)
+        H += ridge[:, None, None] * _SIDEWAYS + 1e-9 * np.eye(6)
         F = np.linalg.solve(H, g[:, :, None])[:, :, 0]
-        cost = y @ y - (F * g).sum(axis=1)
-        pushes = (((F[:, :3] * outward[first]).sum(axis=1) < 0.0)
-                  & ((F[:, 3:] * outward[second]).sum(axis=1) < 0.0))
-        cost = np.where(pushes, cost, np.inf)
+        pushes = (F[:, 0] < 0.0) & (F[:, 3] < 0.0)
+        cost = np.where(pushes, y @ y - (F * g).sum(axis=1), np.inf)
         chosen: list[tuple[int, int]] = []
         while len(chosen) < STARTS:
             best = int(np.argmin(cost))
             a, b = int(first[best]), int(second[best])
             chosen.append((a, b))
-            cost[self._neighbours[a][first] & self._neighbours[b][second]] = np.inf
+            cost[self._near[a][first] & self._near[b][second]] = np.inf
             if not np.isfinite(cost.min()):
                 break
         return chosen
 
-    def _refine_pair(self, response: _Response, y: Array, chosen: tuple[int, int]) -> _Pair:
+    def _ridge(self, trace: Array, y: Array) -> Array:
+        """Weight of sideways forces [1/N^2] for pairs of this trace of B^T B."""
+        size = 6.0 * float(y @ y) / np.maximum(trace, 1e-12)                  # about F^2
+        return np.asarray(1.0 / (self.options.friction**2 * np.maximum(size, 1e-12)))
+
+    def _refine(self, response: PoseResponse, y: Array, chosen: tuple[int, int]) -> _Pair:
         """Gauss-Newton over both places and both forces, damped."""
         index = list(chosen)
-        local, normal = self._point[index], self._normal[index]
-        best = self._evaluate(response, y, chosen, local, normal)
+        best = self._evaluate(response, y, chosen, self.places.point[index],
+                              self.places.axes[index])
         damping = DAMPING
         for _ in range(ITERATIONS):
-            local, normal = self._step(response, y, best, damping)
-            tried = self._evaluate(response, y, chosen, local, normal)
+            tried = self._evaluate(response, y, chosen, *self._step(response, y, best, damping))
             if tried.cost < best.cost:
                 done = best.cost - tried.cost < 1e-3
                 best, damping = tried, 0.3 * damping
@@ -100,55 +124,33 @@ class DoubleContact(ContactFusion):
                     break
         return best
 
-    def _system(self, response: _Response, y: Array, chosen: tuple[int, int],
-                points: Array, outward: Array) -> tuple[Array, Array]:
-        """B of both forces, (rows, 6), and the sideways weights, (6, 6)."""
-        B = response.at(self._link[list(chosen)], points)                     # (2, rows, 3)
-        size = y @ y / max(float(np.square(B).sum()) / 6.0, 1e-12)            # about F^2
-        ridge = 1.0 / (self.options.friction**2 * max(float(size), 1e-12))
-        weight = np.zeros((6, 6))
-        for k in (0, 1):
-            across = _EYE - np.outer(outward[k], outward[k])
-            weight[3 * k:3 * k + 3, 3 * k:3 * k + 3] = ridge * across
-        return np.hstack([B[0], B[1]]), weight
+    def _evaluate(self, response: PoseResponse, y: Array, chosen: tuple[int, int], point: Array,
+                  axes: Array) -> _Pair:
+        B = np.hstack(list(response.A[self.places.link[list(chosen)]] @ force_wrench(point, axes)))
+        ridge = float(self._ridge(np.square(B).sum(), y))
+        F = np.asarray(np.linalg.solve(B.T @ B + ridge * _SIDEWAYS + 1e-9 * np.eye(6), B.T @ y))
+        cost = float(np.square(y - B @ F).sum() + ridge * (F @ _SIDEWAYS @ F))
+        pushes = F[0] < 0.0 and F[3] < 0.0
+        return _Pair(cost if pushes else float('inf'), chosen, point, axes, F, B, ridge)
 
-    def _evaluate(self, response: _Response, y: Array, chosen: tuple[int, int], local: Array,
-                  normal: Array) -> _Pair:
-        link = self._link[list(chosen)]
-        R = response.rotation[link]
-        points = response.origin[link] + (R @ local[:, :, None])[:, :, 0]
-        outward = (R @ normal[:, :, None])[:, :, 0]
-        B, weight = self._system(response, y, chosen, points, outward)
-        F = np.linalg.solve(B.T @ B + weight + 1e-9 * np.eye(6), B.T @ y)
-        cost = float(np.square(y - B @ F).sum() + F @ weight @ F)
-        forces = np.asarray(F.reshape(2, 3), float)
-        if ((forces * outward).sum(axis=1) >= 0.0).any():
-            cost = float('inf')
-        return _Pair(cost, chosen, local, normal, points, forces)
-
-    def _step(self, response: _Response, y: Array, pair: _Pair,
+    def _step(self, response: PoseResponse, y: Array, pair: _Pair,
               damping: float) -> tuple[Array, Array]:
-        """Places after one step, in their link frames."""
-        link = self._link[list(pair.chosen)]
-        R, o = response.rotation[link], response.origin[link]
-        outward = (R @ pair.normal[:, :, None])[:, :, 0]
-        T = _tangents(outward)                                                # (2, 3, 2)
-        B, weight = self._system(response, y, pair.chosen, pair.points, outward)
-        D = [np.tensordot(response.slope[link[k]], pair.forces[k], axes=(1, 0)) @ T[k]
-             for k in (0, 1)]
-        A = np.hstack([*D, B])                                                # (rows, 10)
-        F = pair.forces.reshape(6)
-        H, rhs = A.T @ A, A.T @ (y - B @ F)
-        H[4:, 4:] += weight
-        rhs[4:] -= weight @ F
+        """Places after one step and the axes there, in their link frames."""
+        tangents = pair.axes[:, :, 1:]                                        # (2, 3, 2)
+        force = (pair.axes @ pair.force.reshape(2, 3, 1))[:, :, 0]
+        moments = skew(force) @ -tangents                                     # t x F
+        A = response.A[self.places.link[list(pair.chosen)]][:, :, 3:] @ moments
+        system = np.hstack([A[0], A[1], pair.B])                              # (rows, 10)
+        H, rhs = system.T @ system, system.T @ (y - pair.B @ pair.force)
+        H[4:, 4:] += pair.ridge * _SIDEWAYS
+        rhs[4:] -= pair.ridge * (_SIDEWAYS @ pair.force)
         scale = np.sqrt(np.diag(H)) + 1e-9
         step = np.linalg.solve(H / np.outer(scale, scale) + damping * np.eye(10),
                                rhs / scale)[:4] / scale[:4]
-        moves = [T[k] @ step[2 * k:2 * k + 2] for k in (0, 1)]
-        places = []
-        for k in (0, 1):
-            length = float(np.linalg.norm(moves[k]))
-            move = moves[k] * min(1.0, self.options.spacing / max(length, 1e-12))
-            shape = self._places[pair.chosen[k]].shape
-            places.append(shape.nearest(R[k].T @ (pair.points[k] + move - o[k])))
-        return np.array([p.point for p in places]), np.array([p.normal for p in places])
+        moves = (tangents @ step.reshape(2, 2, 1))[:, :, 0]
+        length = np.linalg.norm(moves, axis=1, keepdims=True)
+        moves *= np.minimum(1.0, self.options.spacing / np.maximum(length, 1e-12))
+        nearest = [self.places.shapes[index].nearest(place)
+                   for index, place in zip(pair.chosen, pair.point + moves, strict=True)]
+        return (np.array([place.point for place in nearest]),
+                surface_axes(np.array([place.normal for place in nearest])))

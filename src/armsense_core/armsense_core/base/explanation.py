@@ -62,14 +62,14 @@ class Explainer:
         self.model, self.layout = model, layout
         self.fusion = ContactFusion(model, layout, joint_covariance, base_covariance,
                                     options or FusionOptions(iterations=4))
-        C = np.zeros((model.n + len(layout.axes),) * 2)
-        C[:model.n, :model.n] = joint_covariance
-        C[model.n:, model.n:] = base_covariance
-        self._white = np.linalg.inv(np.linalg.cholesky(C))
+
+    def weigh(self, joint_covariance: ArrayLike, base_covariance: ArrayLike) -> None:
+        """Use other covariances from now on."""
+        self.fusion.response.weigh(joint_covariance, base_covariance)
 
     def explain(self, q: Array, tau: Array, felt: Array) -> Explanation:
         """The cause of a joint residual [Nm], (n,), and a felt residual [N, Nm], (k,)."""
-        y = self._white @ np.concatenate([tau, felt])
+        y = self.fusion.response.whiten(tau, felt)
         nothing = self._cause('nothing', '', 0.0, float(y @ y), 0.0)
         if nothing.misfit < stats.chi2.ppf(NOISE, len(y)):
             return Explanation(nothing, (nothing,), 1.0, True)
@@ -85,28 +85,28 @@ class Explainer:
     def _single(self, q: Array, y: Array) -> list[Cause]:
         """Causes with one unknown."""
         n, names = self.model.n, self.model.joint_names
-        columns = [('encoder', names[i], self._of_encoder(q, i)) for i in range(n)]
-        unit = np.eye(n + len(self.layout.axes))
-        columns += [('drive', names[i], unit[i]) for i in range(n)]
-        columns += [('cell', str(j + 1), np.concatenate([np.zeros(n), self.layout.collect[:, j]]))
+        none_felt, none_driven = np.zeros(len(self.layout.axes)), np.zeros(n)
+        columns = [('encoder', names[i], *self._of_encoder(q, i)) for i in range(n)]
+        columns += [('drive', names[i], np.eye(n)[i], none_felt) for i in range(n)]
+        columns += [('cell', str(j + 1), none_driven, self.layout.collect[:, j])
                     for j in range(self.layout.cells)]
         causes = []
-        for kind, name, column in columns:
-            a = self._white @ column
+        for kind, name, tau, felt in columns:
+            a = self.fusion.response.whiten(tau, felt)
             power = float(a @ a)
             if power > 1e-12:
                 size = float(a @ y) / power
                 causes.append(self._cause(kind, name, size, float(y @ y) - size**2 * power, 1.0))
         return causes
 
-    def _of_encoder(self, q: Array, i: int) -> Array:
+    def _of_encoder(self, q: Array, i: int) -> tuple[Array, Array]:
         """Residuals per radian of a wrong angle of joint i."""
         rest, step = np.zeros(self.model.n), np.zeros(self.model.n)
         step[i] = STEP
         torque = self.model.gravity_torque(q + step) - self.model.gravity_torque(q - step)
         _, after = self.model.base_momentum(q + step, rest)
         _, before = self.model.base_momentum(q - step, rest)
-        return np.concatenate([torque, self.layout.felt(before - after)]) / (2.0 * STEP)
+        return torque / (2.0 * STEP), self.layout.felt(before - after) / (2.0 * STEP)
 
     def _cause(self, kind: str, name: str, size: float, misfit: float, unknowns: float,
                touch: Touch | None = None) -> Cause:

@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.model import ArmModel
@@ -88,19 +89,13 @@ def _shape(element: ElementTree.Element, link: str) -> Shape | None:
         size = tuple(0.5 * float(side) for side in body.get('size', '0 0 0').split())
     origin = element.find('origin')
     xyz = _numbers(origin, 'xyz')
-    return Shape(body.tag, size, _rotation(_numbers(origin, 'rpy')), xyz)
+    turn = Rotation.from_euler('xyz', _numbers(origin, 'rpy'))
+    return Shape(body.tag, size, turn.as_matrix(), xyz)
 
 
 def _numbers(origin: ElementTree.Element | None, key: str) -> Array:
     text = '0 0 0' if origin is None else origin.get(key, '0 0 0')
     return np.array([float(word) for word in text.split()])
-
-
-def _rotation(rpy: Array) -> Array:
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
-    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                     [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                     [-sp, cp * sr, cp * cr]])
 
 
 def _nearest_cylinder(p: Array, size: tuple[float, ...]) -> tuple[Array, Array]:

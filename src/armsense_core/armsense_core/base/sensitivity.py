@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.contact_places import ContactPlaces
 from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
 
@@ -85,6 +86,31 @@ def detectable_force(layout: CellLayout, point: ArrayLike,
         best = float(1.0 / np.linalg.norm(A, axis=1).max())
     worst, direction = _worst(A)
     return DetectableForce(axis, worst, direction, best)
+
+
+def detectable_push(layout: CellLayout, points: ArrayLike, normals: ArrayLike,
+                    threshold: ArrayLike) -> Array:
+    """Smallest push against a surface that crosses a threshold [N], (N,); inf: never.
+
+    Args:
+        layout: The cells.
+        points: On the surface, base frame [m], (N, 3).
+        normals: Of the surface there, (N, 3).
+        threshold: Of each felt axis [N, Nm], (k,).
+    """
+    felt = np.einsum('nkc,nc->nk', force_response(layout, points), np.asarray(normals, float))
+    with np.errstate(divide='ignore'):
+        return np.asarray(1.0 / (np.abs(felt) / np.asarray(threshold, float)).max(axis=1))
+
+
+def surface_pushes(model: ArmModel, layout: CellLayout, places: ContactPlaces, q: Array,
+                   threshold: ArrayLike) -> tuple[Array, Array]:
+    """Places on the links [m], (P, 3), and the smallest push that is found there [N], (P,)."""
+    poses = model.joint_poses(q)[places.link]
+    R = poses[:, :3, :3]
+    points = poses[:, :3, 3] + (R @ places.point[:, :, None])[:, :, 0]
+    normals = (R @ places.axes[:, :, :1])[:, :, 0]
+    return points, detectable_push(layout, points, normals, threshold)
 
 
 def detectable_at_pose(model: ArmModel, layout: CellLayout, q: Array, threshold: ArrayLike,
