@@ -16,5 +16,9 @@ setup(
     zip_safe=False,
     entry_points={'console_scripts': [
         'recorder = armsense_monitor.recorder_node:main',
+        'web_monitor = armsense_monitor.web_monitor_node:main',
+        'markers = armsense_monitor.markers_node:main',
+        'state_publisher = armsense_monitor.state_publisher_node:main',
+        'bag_player = armsense_monitor.bag_player_node:main',
     ]},
 )

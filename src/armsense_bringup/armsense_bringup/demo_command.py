@@ -2,16 +2,20 @@
 
 Real nodes, real DDS; the motors and the world are simulated. The motion is driven twice, with and
 without reaction. Ends with a table, a figure and a bag under out/demo/. Exit code 0: it worked.
+With --web a page in the browser shows it live, and stays until Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+import contextlib
 import json
 import os
 from pathlib import Path
 import shutil
 import sys
+import threading
 import time
 
 from rich.console import Console
@@ -21,6 +25,7 @@ from armsense_bringup.demo_figure import draw
 from armsense_bringup.demo_report import read_run, Run
 from armsense_bringup.demo_run import run
 from armsense_bringup.demo_scenario import Demo, START
+from armsense_bringup.demo_web import web_monitor
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
 
@@ -30,13 +35,22 @@ def main() -> int:
     console = Console(stderr=True)
     root = Path(os.environ['ARMSENSE_ROOT'])
     folder = Path(options.out or root / 'out' / 'demo' / options.arm)
-    begin = time.monotonic()
     try:
-        joints = list(ArmConfig.load(options.arm).joint_names)
-        runs = _both_runs(options, joints, root, folder, console)
+        with _watched(options, root, folder, console):
+            worked = _run(options, root, folder, console)
+            if options.web:
+                _stay(options.web_seconds, console)
+            return 0 if worked else 1
     except ArmsenseError as error:
         console.print(f'[red]the demo failed:[/red] {error}')
         return 1
+
+
+def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console) -> bool:
+    """Both runs, figure and table; whether all went as it should."""
+    begin = time.monotonic()
+    joints = list(ArmConfig.load(options.arm).joint_names)
+    runs = _both_runs(options, joints, root, folder, console)
     draw(*runs, joints, START, folder / 'demo.png')
     _draw_strip(options.arm, runs[0], folder, console)
     summary = _summary(*runs, time.monotonic() - begin)
@@ -46,8 +60,28 @@ def main() -> int:
                   f'{summary["seconds"]:.0f} s. A simulation is no safety certificate.')
     if options.json:
         print(json.dumps(summary))
-    worked = summary['detected'] and summary['resumed'] and not summary['false_alarms']
-    return 0 if worked else 1
+    return bool(summary['detected'] and summary['resumed'] and not summary['false_alarms'])
+
+
+@contextlib.contextmanager
+def _watched(options: argparse.Namespace, root: Path, folder: Path,
+             console: Console) -> Iterator[None]:
+    """With the page, if it is wanted."""
+    if not options.web:
+        yield
+        return
+    with web_monitor(options.arm, root / 'launch' / 'arm.launch.xml', folder,
+                     options.web_port) as page:
+        console.print(f'watch it at [bold]{page.url}[/bold], token {page.token}')
+        yield
+
+
+def _stay(seconds: float | None, console: Console) -> None:
+    """Keep the page."""
+    if seconds is None:
+        console.print('the page stays, and replays the bags; Ctrl-C ends it')
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait(seconds)
 
 
 def _parse() -> argparse.Namespace:
@@ -56,6 +90,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument('--realtime', action='store_true', help='wall clock instead of lock-step')
     parser.add_argument('--out', help='folder for results (default out/demo/ARM)')
     parser.add_argument('--json', action='store_true', help='one JSON object at the end')
+    parser.add_argument('--web', action='store_true', help='with a page in the browser')
+    parser.add_argument('--web-port', type=int, default=8080, help='or the next free one')
+    parser.add_argument('--web-seconds', type=float, metavar='S',
+                        help='how long the page stays after the runs (default: until Ctrl-C)')
     return parser.parse_args()
 
 

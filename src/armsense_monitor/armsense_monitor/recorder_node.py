@@ -1,7 +1,9 @@
 """`recorder`: the topics of an arm into a bag, where rosbag2 is not installed or too slow to ask.
 
 Messages are kept as they came over the wire; nothing is decoded. The stamp in a message's header
-is its time in the bag, so that a lock-step run has its virtual time there.
+is its time in the bag, so that a lock-step run has its virtual time there. Diagnostics come from
+the wall clock; they get the time of the message before them, so that a bag has one clock only.
+The robot description is put in, too: a viewer can draw the arm from the bag alone.
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
+from armsense_core.model import ArmModel
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, latched_qos, Loop, run_node, WaitSet
 from armsense_driver.parameters import declare, Parameter
@@ -34,17 +39,21 @@ from armsense_msgs.msg import (
 
 STREAMS: dict[str, Any] = {
     'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual,
+    'load_cells': LoadCells, 'base/residual': BaseResidual,
 }
 EVENTS: dict[str, Any] = {
-    'joint_states': JointState, 'collision': Collision, 'ground_truth': ContactTruth,
-    'load_cells': LoadCells, 'base/residual': BaseResidual, 'diagnostics': DiagnosticArray,
+    'joint_states': JointState, 'collision': Collision, 'contact': Collision,
+    'ground_truth': ContactTruth, 'diagnostics': DiagnosticArray,
 }
+DESCRIPTION = 'robot_description'
+OTHER_CLOCK = ('diagnostics',)
 LATCHED: dict[str, Any] = {
     'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
     'joint_space_controller/reaction_state': ReactionState,
 }
 PARAMETERS = (
     Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),
+    Parameter('arm', '', 'arm by name or path of its yaml file, for its description; empty: none'),
     Parameter('lockstep', False, 'streams are reliable: no message may be missing'),
 )
 _STAMP = struct.Struct('<iI')
@@ -67,23 +76,42 @@ class RecorderNode(Node):
         self._sources = []
         for topic, kind in {**STREAMS, **EVENTS, **LATCHED}.items():
             source = RawSubscription(self, kind, topic, _qos(topic, settings.lockstep))
-            name = self.resolve_topic_name(topic)
-            self._bag.add_topic(name, f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}')
-            self._sources.append((name, source))
+            self._bag.add_topic(self.resolve_topic_name(topic), _type_name(kind))
+            self._sources.append((topic, source))
+        self._names = {topic: self.resolve_topic_name(topic) for topic, _ in self._sources}
+        self._stamp: int | None = None     # [ns] of the newest message
+        self._description = b''
+        if settings.arm:
+            self._bag.add_topic(self.resolve_topic_name(DESCRIPTION), _type_name(String))
+            self._description = serialize_message(String(data=ArmModel.load(settings.arm).urdf))
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
         self.get_logger().info(f'recording into {folder}')
 
     def _drain(self) -> None:
-        for name, source in self._sources:
+        for topic, source in self._sources:
             for data in source.drain():
-                seconds, nanoseconds = _STAMP.unpack_from(data, 4)
-                self._bag.write(name, data, max(0, seconds) * 10**9 + nanoseconds)
+                if topic not in OTHER_CLOCK:
+                    seconds, nanoseconds = _STAMP.unpack_from(data, 4)
+                    self._stamp = max(0, seconds) * 10**9 + nanoseconds
+                if self._stamp is not None:
+                    self._write_description(self._stamp)
+                    self._bag.write(self._names[topic], data, self._stamp)
+
+    def _write_description(self, stamp: int) -> None:
+        """With the first message, once."""
+        if self._description:
+            self._bag.write(self.resolve_topic_name(DESCRIPTION), self._description, stamp)
+            self._description = b''
 
     def close(self) -> None:
         self._drain()
         self._bag.close()
         total = sum(self._bag.counts.values())
         self.get_logger().info(f'{total} messages in {self._bag.folder}')
+
+
+def _type_name(kind: Any) -> str:
+    return f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
 
 
 def _qos(topic: str, lockstep: bool) -> QoSProfile:

@@ -1,0 +1,203 @@
+"""What is known of a running (or replayed) arm: its last seconds, events, modes, health.
+
+No ROS here: messages are turned into calls by `feed.py`, and the page is drawn by `web_view.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from armsense_monitor.time_series import TimeSeries, Window
+
+Array = NDArray[np.float64]
+
+SECONDS = 10.0         # [s] kept of every stream
+STATE_RATE = 1000      # [Hz] at most, of the streams
+FORENSIC = 0.5         # [s] kept before and after each event
+KEPT_EVENTS = 50
+SHOWN = 2.0            # [s] an event's contact stays in the picture
+JUMP_BACK = 0.5        # [s] a stamp this much older than the last one begins a new run
+
+
+class Event(NamedTuple):
+    """One collision, as it was announced."""
+
+    number: int           # counts the events of this history
+    time: float           # [s] stamp of the state that decided
+    source: str           # joints, base or fusion
+    link: str
+    joint: str
+    residual: float       # [Nm]
+    threshold: float      # [Nm]
+    confidence: float     # 0..1
+
+
+class Contact(NamedTuple):
+    """Where and how strongly something touches the arm, base frame."""
+
+    time: float               # [s]
+    point: Array | None       # [m] (3,); None: cannot be told
+    force: Array | None       # [N] (3,) on the arm; None: cannot be told
+
+
+class Forensic(NamedTuple):
+    """Half a second before and after an event."""
+
+    residual: Window      # [Nm] (N, n)
+    threshold: Window     # [Nm] (N, n)
+    position: Window      # [rad] (M, n)
+    complete: bool        # the half second after it is over
+
+
+class Mode(NamedTuple):
+    """What the driver does."""
+
+    name: str
+    fault: str
+    explanation: str
+
+
+class Reaction(NamedTuple):
+    """What the controller does."""
+
+    controller: str       # active law
+    strategy: str
+    state: str
+    explanation: str
+
+
+class Health(NamedTuple):
+    """One line of diagnostics."""
+
+    level: int            # 0 ok, 1 warning, 2 error, 3 stale
+    message: str
+
+
+class ArmHistory:
+    """Ring buffers and newest states of one arm with n joints."""
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        n, rows = len(self.joints), int(SECONDS * STATE_RATE)
+        self._position = TimeSeries(n, rows)
+        self._residual = TimeSeries(2 * n, rows)     # residual, threshold
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything: another run begins."""
+        self._position.clear()
+        self._residual.clear()
+        self.residual_valid = False
+        self.events: list[Event] = []
+        self._forensics: dict[int, Forensic] = {}
+        self._count = 0
+        self.contacts: dict[int, Contact] = {}       # by the number of the event
+        self.cells: Array = np.zeros(0)              # [N] (m,)
+        self.cells_valid: NDArray[np.bool_] = np.zeros(0, bool)
+        self.mode: Mode | None = None
+        self.reaction: Reaction | None = None
+        self.health: dict[str, Health] = {}
+
+    # -- what comes in -----------------------------------------------------------------------
+
+    def add_position(self, time: float, position: ArrayLike) -> None:
+        """Joint angles [rad] (n,) at a stamp [s]."""
+        self._watch_clock(time, self._position)
+        self._position.append(time, position)
+
+    def add_residual(self, time: float, residual: Sequence[float], threshold: Sequence[float],
+                     valid: bool) -> None:
+        """External torque and its threshold [Nm], each (n,)."""
+        self._watch_clock(time, self._residual)
+        self.residual_valid = valid
+        if valid:
+            self._residual.append(time, [*residual, *threshold])
+
+    def add_event(self, event: Event) -> None:
+        """Announce a collision; its number is given here."""
+        self._count += 1
+        self.events.append(event._replace(number=self._count))
+        for old in self.events[:-KEPT_EVENTS]:
+            self._forensics.pop(old.number, None)
+            self.contacts.pop(old.number, None)
+        del self.events[:-KEPT_EVENTS]
+
+    def add_contact(self, contact: Contact) -> None:
+        """Force and point of an event, told by its stamp, which come a little later."""
+        for event in reversed(self.events):
+            if abs(event.time - contact.time) < 1e-6:
+                self.contacts[event.number] = contact
+                return
+
+    def add_cells(self, force: ArrayLike, valid: ArrayLike) -> None:
+        """Forces on the load cells [N], (m,)."""
+        self.cells, self.cells_valid = np.array(force, float), np.array(valid, bool)
+
+    def settle(self) -> None:
+        """Keep the surroundings of events that are over; call it now and then."""
+        now = self.time
+        for event in self.events:
+            done = self._forensics.get(event.number)
+            if now is not None and done is None and now >= event.time + FORENSIC:
+                self._forensics[event.number] = self._cut(event, True)
+
+    # -- what can be asked -------------------------------------------------------------------
+
+    @property
+    def time(self) -> float | None:
+        """Newest stamp [s]; None before the first message."""
+        times = [t for t in (self._position.newest, self._residual.newest) if t is not None]
+        return max(times, default=None)
+
+    @property
+    def position(self) -> Array | None:
+        """Newest joint angles [rad], (n,)."""
+        return self._position.last_row
+
+    @property
+    def ratio(self) -> Array:
+        """Newest residual over its threshold, absolute, (n,); zero without one."""
+        row, n = self._residual.last_row, len(self.joints)
+        if row is None or not self.residual_valid:
+            return np.zeros(n)
+        return np.asarray(np.abs(row[:n]) / np.maximum(row[n:], 1e-9))
+
+    def residuals(self, seconds: float) -> tuple[Window, Window]:
+        """The last seconds of residual and threshold [Nm]."""
+        end = self.time or 0.0
+        return self._residuals(end - seconds, end)
+
+    def forensic(self, event: Event) -> Forensic:
+        """Half a second before and after; what there is of it, while it still happens."""
+        return self._forensics.get(event.number) or self._cut(event, False)
+
+    def present_contact(self) -> Contact | None:
+        """Contact of the last event while it is fresh."""
+        if not self.events or self.time is None:
+            return None
+        event = self.events[-1]
+        if self.time - event.time > SHOWN:
+            return None
+        return self.contacts.get(event.number)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _residuals(self, begin: float, end: float) -> tuple[Window, Window]:
+        both, n = self._residual.window(begin, end), len(self.joints)
+        return Window(both.time, both.values[:, :n]), Window(both.time, both.values[:, n:])
+
+    def _cut(self, event: Event, complete: bool) -> Forensic:
+        begin, end = event.time - FORENSIC, event.time + FORENSIC
+        return Forensic(*self._residuals(begin, end), self._position.window(begin, end), complete)
+
+    def _watch_clock(self, time: float, series: TimeSeries) -> None:
+        """A restarted simulation or bag starts its clock anew."""
+        newest = series.newest
+        if newest is not None and time < newest - JUMP_BACK:
+            mode, reaction = self.mode, self.reaction   # latched: told once, maybe before
+            self.clear()
+            self.mode, self.reaction = mode, reaction

@@ -1,0 +1,142 @@
+"""Messages, live or from a bag, into an `ArmHistory`; the only place where both meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+from armsense_core.errors import ArmsenseError
+from armsense_driver.loop_decoder import RecordDecoder
+from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
+from armsense_msgs.msg import (
+    Collision,
+    DriverMode,
+    LoadCells,
+    MotorStates,
+    ReactionState,
+    Residual,
+)
+
+
+class Topic(NamedTuple):
+    """A topic that the monitor understands."""
+
+    kind: Any             # message class
+    quality: str          # stream, event or latched
+    record: bool = False  # scalars and arrays only: read without making a message
+
+
+TOPICS = {
+    'joint_states': Topic(JointState, 'stream'),
+    'residual': Topic(Residual, 'stream', record=True),
+    'load_cells': Topic(LoadCells, 'stream', record=True),
+    'diagnostics': Topic(DiagnosticArray, 'stream'),
+    'collision': Topic(Collision, 'event'),
+    'contact': Topic(Collision, 'event'),
+    'motor_board/mode': Topic(DriverMode, 'latched'),
+    'ros2_control_bridge/mode': Topic(DriverMode, 'latched'),
+    'dynamic_controller/reaction_state': Topic(ReactionState, 'latched'),
+    'joint_space_controller/reaction_state': Topic(ReactionState, 'latched'),
+}
+# Not listened to live: in lock-step the driver counts who listens to its states.
+BAG_TOPICS = {**TOPICS, 'motor_states': Topic(MotorStates, 'stream', record=True)}
+MODES = {DriverMode.DISCONNECTED: 'disconnected', DriverMode.STARTING: 'starting',
+         DriverMode.DISABLED: 'disabled', DriverMode.ENABLED: 'enabled',
+         DriverMode.DAMPING: 'damping'}
+
+
+class Feed:
+    """Translates messages for one history."""
+
+    def __init__(self, history: ArmHistory) -> None:
+        self.history = history
+        self._order: tuple[tuple[str, ...], list[int]] | None = None
+        self._decoders = {name: RecordDecoder(topic.kind) for name, topic in BAG_TOPICS.items()
+                          if topic.record}
+        self._has_joint_states = False
+        self._takers: dict[str, Callable[[Any], None]] = {
+            'joint_states': self._joint_states, 'motor_states': self._motor_states,
+            'residual': self._residual, 'load_cells': self._load_cells,
+            'diagnostics': self._diagnostics, 'collision': self._collision,
+            'contact': self._contact}
+
+    def take(self, topic: str, message: Any) -> None:
+        """Take a message or record of one of `TOPICS`."""
+        taker = self._takers.get(topic)
+        if taker is None:
+            taker = self._mode if topic.endswith('/mode') else self._reaction
+        taker(message)
+
+    def take_bytes(self, topic: str, data: bytes) -> None:
+        """Take a serialised message; topics that are not known are left out."""
+        if topic in self._decoders:
+            try:
+                record = self._decoders[topic].decode(data)
+            except ArmsenseError:
+                return
+            if record is not None:
+                self.take(topic, record)
+        elif topic in BAG_TOPICS:
+            self.take(topic, deserialize_message(data, BAG_TOPICS[topic].kind))
+
+    # -- one per topic -----------------------------------------------------------------------
+
+    def _joint_states(self, message: JointState) -> None:
+        names = tuple(message.name)
+        if self._order is None or self._order[0] != names:
+            if not set(self.history.joints) <= set(names):
+                return                       # joint states of something else
+            self._order = names, [names.index(joint) for joint in self.history.joints]
+        self._has_joint_states = True
+        self.history.add_position(_seconds(message.header.stamp),
+                                  [message.position[k] for k in self._order[1]])
+
+    def _motor_states(self, record: Any) -> None:
+        """Only where nobody recorded joint states."""
+        position = record.joint_position if len(record.joint_position) else record.position
+        if not self._has_joint_states and len(position) == len(self.history.joints):
+            self.history.add_position(1e-9 * record.stamp_ns, position)
+
+    def _residual(self, record: Any) -> None:
+        if len(record.filtered) == len(record.threshold) == len(self.history.joints):
+            self.history.add_residual(1e-9 * record.stamp_ns, record.filtered, record.threshold,
+                                      bool(record.valid))
+
+    def _load_cells(self, record: Any) -> None:
+        self.history.add_cells(record.force, record.valid)
+
+    def _diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self.history.health[status.name] = Health(status.level[0], status.message)
+
+    def _collision(self, message: Collision) -> None:
+        self.history.add_event(Event(
+            0, _seconds(message.header.stamp), message.source, message.link, message.joint,
+            message.residual, message.threshold, message.confidence))
+        self._contact(message)
+
+    def _contact(self, message: Collision) -> None:
+        if not (message.force_observable or message.point_observable):
+            return
+        point, force = message.point, message.force
+        self.history.add_contact(Contact(
+            _seconds(message.header.stamp),
+            np.array([point.x, point.y, point.z]) if message.point_observable else None,
+            np.array([force.x, force.y, force.z]) if message.force_observable else None))
+
+    def _mode(self, message: DriverMode) -> None:
+        self.history.mode = Mode(MODES.get(message.mode, str(message.mode)), message.fault,
+                                 message.explanation)
+
+    def _reaction(self, message: ReactionState) -> None:
+        self.history.reaction = Reaction(message.controller, message.strategy, message.state,
+                                         message.explanation)
+
+
+def _seconds(stamp: Any) -> float:
+    return float(stamp.sec + 1e-9 * stamp.nanosec)

@@ -1,0 +1,51 @@
+"""`markers`: residuals, thresholds, contact and force as RViz markers."""
+
+from __future__ import annotations
+
+import sys
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from armsense_core.model import ArmModel
+from armsense_driver.loop import PacedLoop, run_node
+from armsense_driver.parameters import declare, Parameter
+from armsense_monitor.arm_history import ArmHistory
+from armsense_monitor.feed import Feed
+from armsense_monitor.live_feed import LiveFeed
+from armsense_monitor.markers import markers
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('rate', 20.0, '[Hz] of the markers', low=1.0, high=100.0),
+)
+
+
+class MarkersNode(Node):
+    """Draws what the history says."""
+
+    def __init__(self) -> None:
+        super().__init__('markers')
+        settings = declare(self, PARAMETERS)
+        self._model = ArmModel.load(settings.arm)
+        self._history = ArmHistory(self._model.joint_names)
+        self._live = LiveFeed(self, Feed(self._history))
+        self._publisher = self.create_publisher(MarkerArray, 'markers', 1)
+        self.loop = PacedLoop(1.0 / settings.rate, self._step)
+
+    def _step(self, tick: int) -> None:
+        self._live.drain()
+        if self._history.time is None:
+            return
+        nanoseconds = round(1e9 * self._history.time)
+        stamp = Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+        self._publisher.publish(markers(self._model, self._history, stamp))
+
+
+def main() -> int:
+    return run_node(MarkersNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

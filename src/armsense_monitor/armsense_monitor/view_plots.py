@@ -1,0 +1,95 @@
+"""Time plots of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+import viser
+from viser import uplot
+
+from armsense_monitor.time_series import thin, Window
+
+Array = NDArray[np.float64]
+
+POINTS = 240                 # of a line: about the pixels of a phone
+COLORS = ('#1c7ed6', '#f08c00', '#2b8a3e', '#9c36b5', '#e8590c', '#c2255c', '#0c8599')
+LIMIT = '#e03131'
+INK, GRID = '#868e96', '#adb5bd40'
+
+
+class ResidualPlot:
+    """One joint: its residual between the thresholds."""
+
+    def __init__(self, gui: viser.GuiApi, joint: str, number: int, seconds: float) -> None:
+        empty = np.zeros(2)
+        self._seconds = seconds
+        self._plot = gui.add_uplot(
+            (np.array([-seconds, 0.0]), empty, empty, empty),
+            (uplot.Series(label='s'),
+             _line('residual', COLORS[number % len(COLORS)]), _limit(), _limit()),
+            title=f'{joint} [Nm]', scales={'x': uplot.Scale(time=False)}, axes=_axes(),
+            legend=uplot.Legend(show=False), height=120, padding=(4, 12, 0, 0))
+
+    def update(self, end: float, residual: Window, threshold: Window, joint: int) -> None:
+        """Draw the last seconds up to `end` [s]."""
+        both = Window(residual.time - end, np.column_stack(
+            [residual.values[:, joint], threshold.values[:, joint]]))
+        if len(both.time) < 2:
+            return
+        both = thin(both, POINTS)
+        upper = both.values[:, 1]
+        self._plot.data = (both.time, np.array(both.values[:, 0]), np.array(upper), -upper)
+
+
+class ForensicPlot:
+    """All joints around an event: residual over threshold, and angles."""
+
+    def __init__(self, gui: viser.GuiApi, joints: Sequence[str]) -> None:
+        x, nothing = np.array([-0.5, 0.5]), np.zeros(2)
+        lines = tuple(_line(joint, COLORS[k % len(COLORS)]) for k, joint in enumerate(joints))
+        self._ratio = gui.add_uplot(
+            (x, *(nothing for _ in joints), nothing + 1.0, nothing - 1.0),
+            (uplot.Series(label='s'), *lines, _limit(), _limit()),
+            title='residual / threshold, s after the event',
+            scales={'x': uplot.Scale(time=False)},
+            axes=_axes(), legend=uplot.Legend(show=True, live=False), height=230,
+            padding=(4, 12, 0, 0), visible=False)
+        self._angle = gui.add_uplot(
+            (x, *(nothing for _ in joints)), (uplot.Series(label='s'), *lines),
+            title='joint angles, less those at the event [rad]',
+            scales={'x': uplot.Scale(time=False)}, axes=_axes(),
+            legend=uplot.Legend(show=False), height=150, padding=(4, 12, 0, 0), visible=False)
+
+    def show(self, time: float, residual: Window, threshold: Window, position: Window) -> None:
+        """Draw an event that happened at `time` [s]."""
+        self._ratio.visible = self._angle.visible = True
+        if len(residual.time) > 1:
+            share = residual.values / np.maximum(threshold.values, 1e-9)
+            ratio = thin(Window(residual.time - time, share), 2 * POINTS)
+            one = np.ones(len(ratio.time))
+            self._ratio.data = (ratio.time, *_columns(ratio.values), one, -one)
+        if len(position.time) > 1:
+            at = int(np.searchsorted(position.time, time).clip(0, len(position.time) - 1))
+            moved = position.values - position.values[at]
+            self._angle.data = (position.time - time, *_columns(moved))
+
+
+def _line(label: str, color: str) -> uplot.Series:
+    return uplot.Series(label=label, stroke=color, width=1.5,
+                        points=uplot.Series_Points(show=False))
+
+
+def _limit() -> uplot.Series:
+    return uplot.Series(label='threshold', stroke=LIMIT, width=1.0, dash=(4.0, 3.0),
+                        points=uplot.Series_Points(show=False))
+
+
+def _columns(values: Array) -> list[Array]:
+    return [np.ascontiguousarray(column) for column in values.T]
+
+
+def _axes() -> tuple[uplot.Axis, uplot.Axis]:
+    look = {'stroke': INK, 'grid': {'stroke': GRID}, 'ticks': {'stroke': GRID}}
+    return uplot.Axis(**look), uplot.Axis(**look, size=44)   # type: ignore[typeddict-item]

@@ -1,0 +1,178 @@
+"""The arm in 3-D: links coloured by their residual, contact, force, load cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+import trimesh
+import viser
+
+from armsense_core.model import ArmModel
+from armsense_monitor.arm_history import ArmHistory, Contact
+from armsense_monitor.link_meshes import link_meshes, LinkMesh
+
+Array = NDArray[np.float64]
+
+WARM, HOT = (255, 212, 59), (224, 49, 49)
+WARM_FROM = 0.7         # share of the threshold; hot is beyond it
+ARROW = 0.012           # [m/N]
+SHORTEST, LONGEST = 0.06, 0.5        # [m] of the arrow
+CELL_HEIGHT = 0.25      # [m] of the bar of a cell at its capacity
+CELL_COLOR = (51, 154, 240)
+CAMERA, TARGET = np.array([0.85, -0.95, 0.75]), np.array([0.15, 0.0, 0.25])   # times the reach
+UPRIGHT = 2.2           # times as far on a phone, whose lower half is covered
+PHONE_ASPECT = 0.55     # width over height of the view below which it must be a phone
+
+
+class _Link:
+    """One shape in three colours, of which one is seen.
+
+    A browser makes a new program for its graphics card for every change of a colour.
+    """
+
+    def __init__(self, scene: viser.SceneApi, model: ArmModel, mesh: LinkMesh) -> None:
+        parent = '/arm' if mesh.joint < 0 else f'/arm/{model.joint_names[mesh.joint]}'
+        self._joint = mesh.joint
+        colors = (mesh.color, WARM, HOT) if mesh.joint >= 0 else (mesh.color,)
+        self._coats = [scene.add_mesh_simple(
+            f'{parent}/{mesh.name}_{level}', mesh.vertices, mesh.faces, color=color,
+            cast_shadow=False, visible=level == 0) for level, color in enumerate(colors)]
+        self._level = 0
+
+    def show(self, ratio: Array) -> None:
+        """Choose the colour for residuals over thresholds, (n,)."""
+        if self._joint < 0:
+            return
+        level = 2 if ratio[self._joint] > 1.0 else 1 if ratio[self._joint] > WARM_FROM else 0
+        if level != self._level:
+            self._coats[self._level].visible = False
+            self._coats[level].visible = True
+            self._level = level
+
+
+class SceneView:
+    """Scene nodes of one arm."""
+
+    def __init__(self, server: viser.ViserServer, model: ArmModel) -> None:
+        self._scene = server.scene
+        self._model = model
+        config = model.config
+        self._size = _reach(model)
+        self._position: Array | None = None       # [rad] that is shown
+        self._joints = [self._scene.add_frame(f'/arm/{name}', show_axes=False)
+                        for name in model.joint_names]
+        self._links = [_Link(self._scene, model, mesh) for mesh in link_meshes(model)]
+        self._place_links(np.array(config.home if config and config.home else [0.0] * model.n))
+        self._add_contact()
+        self._cells = config.load_cells if config is not None else None
+        self._bars: list[viser.BoxHandle] = []
+        self._add_surroundings(server)
+
+    def update(self, history: ArmHistory) -> None:
+        """Draw the newest state."""
+        position = history.position
+        if position is not None and not _same(position, self._position):
+            self._position = position
+            self._place_links(position)
+        contact = history.present_contact()
+        for link in self._links:
+            link.show(history.ratio)
+        self._show_contact(contact)
+        self._show_cells(history)
+
+    def look_from(self, client: viser.ClientHandle) -> None:
+        """Put the camera of a new page where the whole arm is seen."""
+        placed = False
+
+        def place(camera: viser.CameraHandle) -> None:
+            nonlocal placed
+            # A phone may tell its shape a little later.
+            if placed or camera.aspect >= PHONE_ASPECT:
+                return
+            placed = True
+            target = TARGET - [0.0, 0.0, 0.6]
+            camera.position = self._size * (target + UPRIGHT * (CAMERA - TARGET))
+            camera.look_at = self._size * target
+        client.camera.on_update(place)
+        place(client.camera)
+
+    def _place_links(self, position: Array) -> None:
+        for frame, pose in zip(self._joints, self._model.joint_poses(position), strict=True):
+            frame.wxyz = trimesh.transformations.quaternion_from_matrix(pose)
+            frame.position = pose[:3, 3]
+
+    # -- contact -----------------------------------------------------------------------------
+
+    def _add_contact(self) -> None:
+        size = self._size
+        self._point = self._scene.add_icosphere('/contact/point', radius=0.02 * size,
+                                                color=(224, 49, 49), visible=False)
+        self._arrow = self._scene.add_arrows(
+            '/contact/force', np.zeros((1, 2, 3)), (224, 49, 49), shaft_radius=0.008 * size,
+            head_radius=0.022 * size, head_length=0.05 * size, visible=False)
+        self._label = self._scene.add_label('/contact/label', '', visible=False)
+        self._contact: Contact | None = None
+
+    def _show_contact(self, contact: Contact | None) -> None:
+        if contact is self._contact:
+            return
+        self._contact = contact
+        point = None if contact is None else contact.point
+        force = None if contact is None else contact.force
+        self._point.visible = point is not None
+        self._arrow.visible = self._label.visible = point is not None and force is not None
+        if point is None:
+            return
+        self._point.position = point
+        if force is not None:
+            strength = float(np.linalg.norm(force))
+            length = float(np.clip(ARROW * strength, SHORTEST, LONGEST)) * self._size
+            tail = point - length * force / max(strength, 1e-9)
+            self._arrow.points = np.array([[tail, point]], np.float32)
+            self._label.position = tail
+            self._label.text = f'{strength:.1f} N'
+
+    # -- cells and floor ---------------------------------------------------------------------
+
+    def _show_cells(self, history: ArmHistory) -> None:
+        if self._cells is None or self._cells.kind != 'vertical':
+            return
+        if not self._bars and len(history.cells) == len(self._cells.positions):
+            self._bars = [self._scene.add_box(f'/cells/{k + 1}', color=CELL_COLOR, opacity=0.8)
+                          for k in range(len(history.cells))]
+        side = 0.03 * self._size
+        for bar, (x, y), force in zip(self._bars, self._cells.positions, history.cells,
+                                      strict=False):
+            share = min(abs(float(force)) / self._cells.capacity, 1.0)
+            height = max(round(share * CELL_HEIGHT * self._size, 3), 0.002)
+            if bar.dimensions[2] != height:
+                bar.dimensions = (side, side, height)
+                bar.position = (x, y, self._cells.height + 0.5 * height)
+
+    def _add_surroundings(self, server: viser.ViserServer) -> None:
+        size = self._size
+        self._scene.set_up_direction('+z')
+        # Two plain lights: reflections and shadows would be too much for a phone.
+        self._scene.configure_environment_map(hdri=None)
+        self._scene.configure_default_lights(enabled=False)
+        self._scene.add_light_ambient('/light/all', intensity=1.6)
+        self._scene.add_light_directional('/light/sun', intensity=2.2, position=(1.0, -1.5, 2.5))
+        self._scene.add_grid('/floor', width=2.5 * size, height=2.5 * size, cell_size=0.1 * size,
+                             section_size=0.5 * size, position=(0.0, 0.0, -0.04 * size),
+                             cell_color=(222, 226, 230), section_color=(173, 181, 189))
+        server.initial_camera.position = tuple(size * CAMERA)
+        server.initial_camera.look_at = tuple(size * TARGET)
+
+
+def _same(a: Array, b: Array | None) -> bool:
+    """Nothing that an eye could see."""
+    return b is not None and bool(np.abs(a - b).max() < 1e-4)
+
+
+def _reach(model: ArmModel) -> float:
+    """About how far the arm reaches [m]: the sum of its links."""
+    poses = model.joint_poses(np.zeros(model.n))
+    tool = model.frame_pose(np.zeros(model.n))
+    places = np.vstack([poses[:, :3, 3], tool[:3, 3]])
+    return max(float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
+                     + np.linalg.norm(places[0])), 0.1)

@@ -1,0 +1,98 @@
+"""`web_monitor`: a page that shows a running arm, or a bag, with buttons for who may press them.
+
+It listens without asking for anything to be sent again, and draws 25 times a second however fast
+the arm runs, so that it does not disturb the chain.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+import sys
+import time
+
+from rclpy.node import Node
+
+from armsense_core.model import ArmModel
+from armsense_driver.loop import PacedLoop, run_node
+from armsense_driver.parameters import declare, Parameter
+from armsense_monitor.access import Access
+from armsense_monitor.arm_history import ArmHistory
+from armsense_monitor.arm_remote import ArmRemote
+from armsense_monitor.feed import Feed
+from armsense_monitor.live_feed import LiveFeed
+from armsense_monitor.web_view import WebView
+
+RATE = 25.0            # [Hz] of the page
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('host', '127.0.0.1', 'address to listen at; 0.0.0.0: everybody on the network'),
+    Parameter('port', 8080, 'of the page; 0: any that is free', low=0, high=65535),
+    Parameter('token', '', 'that controls the arm; empty: a random one, which is printed'),
+    Parameter('bag', '', 'bag to begin with; empty: the live arm'),
+    Parameter('at', -1.0, '[s] go there in the bag and pause; negative: play it', low=-1.0,
+              high=1e9),
+    Parameter('bags', 'out', 'folder of the bag picker'),
+    Parameter('driver', 'motor_board', 'node that enables and stops the motors'),
+    Parameter('controller', 'dynamic_controller', 'node that reacts and moves'),
+    Parameter('jogging', False, 'joints can be moved from the page; meant for simulation'),
+)
+
+
+class WebMonitorNode(Node):
+    """Subscriptions in, page out."""
+
+    def __init__(self) -> None:
+        super().__init__('web_monitor')
+        settings = declare(self, PARAMETERS)
+        model = ArmModel.load(settings.arm)
+        self._history = ArmHistory(model.joint_names)
+        self._feed = Feed(self._history)
+        self._access = Access(settings.token)
+        remote = ArmRemote(self, self._history, settings.driver, settings.controller,
+                           model.position_limits, settings.jogging)
+        # A page that begins with a bag has no arm to protect: everybody may choose bags.
+        self._view = WebView(model, self._history, self._access,
+                             None if settings.bag else remote, settings.host, settings.port,
+                             Path(settings.bags).resolve())
+        if settings.bag:
+            self._view.bags.open(Path(settings.bag), settings.at if settings.at >= 0.0 else None)
+        self._live = LiveFeed(self, self._feed)
+        self.loop = PacedLoop(1.0 / RATE, self._step)
+        self._last_tick = 0
+        self._begin, self._work = time.monotonic(), time.process_time()     # [s]
+        self._announce(bool(settings.bag))
+
+    def _announce(self, bag: bool) -> None:
+        log = self.get_logger()
+        log.info(f'page: {self._view.url}')
+        if not bag:
+            log.info(f'read-only; the token to control the arm: {self._access.token}')
+
+    def _step(self, tick: int) -> None:
+        seconds = (tick - self._last_tick) / RATE
+        self._last_tick = tick
+        due = self._view.bags.step(seconds)
+        if self._view.bags.restarted:
+            self._view.bags.restarted = False
+            self._history.clear()
+        playback = self._view.bags.playback
+        if playback is not None:
+            for message in playback.advance(due):
+                self._feed.take_bytes(message.topic, message.data)
+        self._live.drain(shown=playback is None)
+        self._history.settle()
+        self._view.update()
+
+    def close(self) -> None:
+        self._view.close()
+        share = (time.process_time() - self._work) / max(time.monotonic() - self._begin, 1e-3)
+        self.get_logger().info(f'the monitor took {100.0 * share:.1f} % of one core')
+
+
+def main() -> int:
+    return run_node(WebMonitorNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
