@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -30,9 +31,9 @@ def emit(
     console = Console(file=stream, width=None if stream.isatty() else 120, highlight=False)
     table = Table(title=title, title_justify='left')
     for number, column in enumerate(columns):
-        table.add_column(column, justify='right' if number else 'left', no_wrap=not number)
+        table.add_column(escape(column), justify='right' if number else 'left', no_wrap=not number)
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*(escape(_cell(value)) for value in row))
     console.print(table)
     for note in notes:
         console.print(note)

@@ -1,4 +1,4 @@
-"""`./armsense doctor [--json]`: what this machine has and what it lacks.
+"""`./armsense doctor [--json] [--live]`: what this machine has and lacks, or how a running arm is.
 
 Problems are what keeps the simulation from running; notes are what only the real arm needs.
 """
@@ -96,11 +96,29 @@ def notes(found: dict[str, object]) -> list[str]:
     return advice
 
 
+def live(workspace: Workspace, arguments: list[str]) -> int:
+    """The part that needs ROS, in the workspace's own Python."""
+    try:
+        workspace.ensure()
+    except SetupError as error:
+        print(f'armsense: {error}', file=sys.stderr)
+        return 1
+    command = [str(workspace.python), '-m', 'armsense_bringup.doctor_live', *arguments]
+    return subprocess.run(command, env=workspace.environment()).returncode
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog='armsense doctor', description=__doc__)
     parser.add_argument('--json', action='store_true', help='one JSON object')
-    options = parser.parse_args()
-    found = examine(Workspace(os.environ['ARMSENSE_ROOT']))
+    parser.add_argument('--live', action='store_true',
+                        help='listen to a running arm and say what is wrong with it')
+    options, rest = parser.parse_known_args()
+    workspace = Workspace(os.environ['ARMSENSE_ROOT'])
+    if options.live:
+        return live(workspace, [*rest, *(['--json'] if options.json else [])])
+    if rest:
+        parser.error(f'unknown arguments: {" ".join(rest)}')
+    found = examine(workspace)
     if options.json:
         print(json.dumps(found))
     else:

@@ -88,6 +88,8 @@ class Workspace:
         env['PATH'] = f'{env.pop("PATH_ADDED")}:{env.get("PATH", "/usr/bin:/bin")}'
         env.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         env['ARMSENSE_ROOT'] = str(self.root)
+        # Matrices are small here: a second BLAS thread only takes a core from another node.
+        env.setdefault('OMP_NUM_THREADS', '1')
         if not self.ros_distro:
             env['ARMSENSE_ROS'] = 'wheels'
         return env
@@ -175,7 +177,8 @@ class Workspace:
 
         skip = ' '.join(COMPAT_PACKAGES)
         colcon = (
-            f'"{self.python}" -m colcon build --symlink-install --event-handlers console_direct- '
+            f'"{self.python}" -m colcon build --base-paths src --symlink-install '
+            '--event-handlers console_direct- '
             '--cmake-args -DBUILD_TESTING=OFF -DPython3_FIND_VIRTUALENV=ONLY '
             f'-DPython3_EXECUTABLE="{self.python}"')
         if self.ros_distro:

@@ -189,8 +189,9 @@ def test_declared_arguments_reach_into_includes(prefix) -> None:
 EXECUTABLES = {
     'armsense_sim': ['simulator'], 'armsense_driver': ['motor_board', 'ros2_control_bridge'],
     'armsense_control': ['joint_space_controller', 'dynamic_controller'],
-    'armsense_collision': ['collision_observer'], 'armsense_monitor': ['recorder'],
-    'rviz2': ['rviz2']}
+    'armsense_collision': ['collision_observer'],
+    'armsense_monitor': ['recorder', 'web_monitor', 'state_publisher', 'markers'],
+    'armsense_bringup': [], 'rviz2': ['rviz2']}
 
 
 @pytest.mark.parametrize(('arguments', 'nodes'), [
@@ -198,9 +199,11 @@ EXECUTABLES = {
     ({'hardware': 'spi', 'controller': 'joint_space_controller', 'observer': 'false'},
      'motor_board joint_space_controller'),
     ({'hardware': 'gazebo', 'monitor': 'rviz', 'controller': 'none'},
-     'ros2_control_bridge collision_observer rviz2'),
+     'ros2_control_bridge collision_observer robot_state_publisher markers rviz2'),
     ({'hardware': 'can', 'record': 'true', 'observer': 'false'},
      'motor_board dynamic_controller recorder'),
+    ({'observer': 'false', 'monitor': 'web'},
+     'simulator motor_board dynamic_controller web_monitor'),
 ])
 def test_arm_launch_file(prefix, arguments: dict[str, str], nodes: str) -> None:
     for package, names in EXECUTABLES.items():

@@ -1,0 +1,135 @@
+"""Hours of a whole arm in lock-step with random goals, pushes and board faults.
+
+    ./armsense bench soak [--hours 8] [--json]
+
+Plant, emulated boards, driver, controller and observer in one process. Afterwards: no unsafe
+frame, every push felt, no memory lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from armsense_core.collision_monitor import CollisionMonitor
+from armsense_core.control.goal import GoalRefused
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.trajectory import Limits, point_to_point
+from armsense_driver.arm_driver import Mode
+from armsense_driver.emulator import Fault, FAULTS
+from armsense_sim.campaign.free_motion import Poses
+from armsense_sim.closed_loop import ClosedLoop
+from bench.report import emit
+
+ROUND = 12.0         # [s] of one round: a goal, a push at rest, perhaps a fault
+PUSH = 12.0          # [N] at the hand, in the direction in which its joints feel it best
+FELT = 0.1           # [s] for the observer
+FAULTY = 0.3         # share of the rounds that end with a fault
+
+
+class Soak:
+    """One arm that lives through many rounds."""
+
+    def __init__(self, arm: str, seed: int) -> None:
+        self.model = ArmModel.load(arm)
+        self._rng = np.random.default_rng(seed)
+        self._poses = Poses(self.model)
+        self._limits = Limits.of(self.model)
+        self._kinds = sorted(kind for kind, fault in FAULTS.items()
+                             if 'spi' in fault.buses and kind != 'swapped_boards')
+        self.goals = self.pushes = self.felt = self.faults = self.unsafe = 0
+        self.alarms = 0
+        self._new_arm()
+
+    def _new_arm(self) -> None:
+        """After a fault the arm is started anew, as its user would."""
+        self.arm = ClosedLoop(self.model, monitor=CollisionMonitor(self.model),
+                              seed=int(self._rng.integers(1, 2**31)))
+        self.arm.controller.reaction.choose('stop')
+        self._run(0.3)
+
+    def round(self) -> None:
+        self._go()
+        self._push()
+        if self._rng.uniform() < FAULTY:
+            self._break()
+
+    def _run(self, seconds: float) -> int:
+        """Detections in some time."""
+        count = 0
+        for _ in range(round(seconds / self.arm.dt)):
+            result = self.arm.step().result
+            count += result is not None and result.detection is not None
+        return count
+
+    def _go(self) -> None:
+        here = self.arm.controller.reference.q
+        for _ in range(20):
+            try:
+                motion = point_to_point(here, self._poses.near(here, self._rng), self._limits,
+                                        self.model, 0.3)
+                self.arm.controller.follow(motion)
+                break
+            except (ArmsenseError, GoalRefused):    # breaks a limit: draw again
+                continue
+        else:
+            return
+        self.goals += 1
+        self.alarms += self._run(motion.duration + 0.5)
+
+    def _push(self) -> None:
+        q = self.arm.plant.state.joint_position
+        side = self.model.jacobian(q)[:3, 0]
+        force = PUSH * side / np.linalg.norm(side)
+        link = self.model.link_names[-1]
+        place = np.linalg.inv(self.model.frame_pose(q, link)) @ self.model.frame_pose(q)
+        self.arm.plant.apply_force(link, place[:3, 3], force, 0.2)
+        self.pushes += 1
+        self.felt += self._run(FELT) > 0
+        self._run(1.0)
+        self.arm.controller.hold()
+        self._run(0.5)
+
+    def _break(self) -> None:
+        fault = Fault(str(self._rng.choice(self._kinds)), int(self._rng.integers(2)),
+                      self.arm.time, float(self._rng.uniform(0.01, 0.5)))
+        self.arm.rack.rack.inject(fault)
+        self._run(0.7)
+        self.faults += 1
+        self.unsafe += self.arm.rack.rack.unsafe_frames
+        if self.arm.driver.mode != Mode.ENABLED:
+            self._new_arm()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog='armsense bench soak', description=__doc__)
+    parser.add_argument('--arm', default='laas4')
+    parser.add_argument('--hours', type=float, default=0.05, help='simulated')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--json', action='store_true')
+    options = parser.parse_args()
+    soak = Soak(options.arm, options.seed)
+    memory = []                                   # [MB] after each round
+    lived, begin = 0.0, time.perf_counter()
+    while lived < 3600.0 * options.hours:
+        arm, before = soak.arm, soak.arm.time
+        soak.round()
+        lived += (soak.arm.time - before) if soak.arm is arm else ROUND
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
+    half = memory[len(memory) // 2:]
+    growth = (half[-1] - half[0]) / (0.5 * options.hours)
+    result = {'hours': lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
+              'lost_collisions': soak.pushes - soak.felt, 'false_alarms': soak.alarms,
+              'faults': soak.faults, 'unsafe_frames': soak.unsafe,
+              'memory_growth_mb_per_hour': growth,
+              'realtime_factor': lived / (time.perf_counter() - begin)}
+    emit(f'{options.arm}: soak', ('what', 'value'), list(result.items()), result, options.json)
+    return 1 if result['lost_collisions'] or soak.unsafe else 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,24 @@
+"""Every example of the documentation runs, is short, and is listed."""
+
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / 'docs' / 'examples').glob('*.py'))
+
+
+@pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_prints(path):
+    answer = subprocess.run([sys.executable, str(path)], capture_output=True, text=True,
+                            timeout=300)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip()
+    assert len(path.read_text().splitlines()) < 60
+
+
+def test_every_example_is_listed():
+    page = (ROOT / 'docs' / 'examples.md').read_text()
+    assert [path.name for path in EXAMPLES if path.name not in page] == []
