@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from datetime import datetime
+import functools
 import json
 import os
 from pathlib import Path
@@ -40,6 +41,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
+from armsense_core.parallel import run_tasks
 
 Array = NDArray[np.float64]
 REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
@@ -139,8 +141,7 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     """
     # The simulator is no dependency of calibrating a real arm.
     from armsense_sim.campaign.setup import Known, Setup
-    from armsense_sim.campaign.tasks import CHUNK, Task
-    from armsense_sim.campaign.workers import run_tasks
+    from armsense_sim.campaign.tasks import CHUNK, run_task, Task
     observer = options.observer or config.observer
     stored = options.model and options.model.exists()
     setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
@@ -148,8 +149,8 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
                   observers=(observer,), seed=options.seed, arms=1)
     count = max(round(hours * 3600.0 / CHUNK), 1)
     tasks = [Task('calibration', first + k) for k in range(count)]
-    parts = sorted(run_tasks(setup, Known(), tasks, options.jobs),
-                   key=lambda part: str(part['task']))
+    work = functools.partial(run_task, setup, Known())
+    parts = sorted(run_tasks(work, tasks, options.jobs), key=lambda part: str(part['task']))
     return [part['residuals'][observer] for part in parts]
 
 

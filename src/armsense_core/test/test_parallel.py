@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import sys
 
 import distributed
 import pytest
@@ -48,4 +49,10 @@ def test_dask_cluster():
 def test_a_missing_scheduler_is_one_line(monkeypatch):
     monkeypatch.setattr('armsense_core.parallel.CONNECT', 0.2)
     with pytest.raises(ArmsenseError, match='no Dask scheduler answers at tcp://127.0.0.1:9'):
+        list(run_tasks(math.sqrt, [1.0], scheduler='tcp://127.0.0.1:9'))
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'distributed', None)
+    with pytest.raises(ArmsenseError, match='pip install distributed'):
         list(run_tasks(math.sqrt, [1.0], scheduler='tcp://127.0.0.1:9'))

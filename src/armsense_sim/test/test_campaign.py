@@ -1,5 +1,6 @@
 """Campaigns: seeded, against ground truth, resumable."""
 
+import functools
 import json
 import os
 
@@ -9,8 +10,8 @@ import pytest
 
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_core.detector import fixed_thresholds
-from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
+from armsense_core.parallel import run_tasks
 from armsense_core.simulate import watch
 from armsense_sim import campaign_command
 from armsense_sim.campaign import identification, tasks
@@ -24,7 +25,6 @@ from armsense_sim.campaign.individual import Individual, Variation
 from armsense_sim.campaign.results import pareto_front, summarise
 from armsense_sim.campaign.setup import Known, Setup, worker
 from armsense_sim.campaign.tasks import run_task, Task
-from armsense_sim.campaign.workers import run_tasks
 
 MODEL = ArmModel.load('laas4')
 SETUP = Setup(arm='laas4', observers=('first_order',))
@@ -138,12 +138,6 @@ def test_another_setup_has_another_cache(tmp_path):
     assert one != Campaign(Setup(arm='laas4', seed=2), tmp_path).cache
 
 
-def test_a_missing_cluster_package_is_explained(monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'distributed', None)
-    with pytest.raises(ArmsenseError, match='dask'):
-        list(run_tasks(Setup(arm='laas4'), Known(), [Task('free', 0)], 1, 'tcp://nowhere:8786'))
-
-
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Campaign, '_models', lambda self: ())
     monkeypatch.setattr(Campaign, '_thresholds', lambda self: {
@@ -208,10 +202,11 @@ def test_two_workers_of_a_cluster_do_what_one_process_does():
     known = Known(limits={('first_order', arm): fixed_thresholds([0.75, 0.95, 0.25, 0.22])
                           for arm in range(2)})
     work = [Task('collision', 3), Task('collision', 12)]
-    expected = {found['task']: found for found in run_tasks(SETUP, known, work, 1)}
+    do = functools.partial(run_task, SETUP, known)
+    expected = {found['task']: found for found in run_tasks(do, work)}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
                                   dashboard_address=None) as cluster:
-        found = list(run_tasks(SETUP, known, work, 1, cluster.scheduler_address))
+        found = list(run_tasks(do, work, scheduler=cluster.scheduler_address))
         workers = [w.pid for w in cluster.workers.values()]
     assert {r['task']: r for r in found} == expected
     assert len(workers) == 2

@@ -7,6 +7,7 @@ stopped, and a larger one uses what a smaller one has done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import functools
 import json
 import math
 from pathlib import Path
@@ -18,11 +19,11 @@ import numpy as np
 from armsense_core import schema
 from armsense_core.detector import fit_false_alarm_threshold, Thresholds
 from armsense_core.model.model_file import ModelFile
+from armsense_core.parallel import run_tasks
 from armsense_sim.campaign.goals import judge
 from armsense_sim.campaign.results import pareto_front, summarise
 from armsense_sim.campaign.setup import Known, Setup, worker
-from armsense_sim.campaign.tasks import arm_of, CHUNK, Task
-from armsense_sim.campaign.workers import run_tasks
+from armsense_sim.campaign.tasks import arm_of, CHUNK, run_task, Task
 
 Progress = Callable[[str, int, int], None]   # what, done, of how many
 
@@ -133,7 +134,8 @@ class Campaign:
 
     def _work(self, what: str, tasks: list[Task]) -> Iterator[dict[str, Any]]:
         self._tell(what, 0, len(tasks))
-        results = run_tasks(self.setup, self.known, tasks, self._jobs, self._scheduler)
+        work = functools.partial(run_task, self.setup, self.known)
+        results = run_tasks(work, tasks, self._jobs, self._scheduler)
         for done, record in enumerate(results, 1):
             self._tell(what, done, len(tasks))
             yield record
