@@ -57,13 +57,13 @@ class MotionTape:
         self._node.destroy_node()
         self._context.try_shutdown()
 
-    def positions(self) -> np.ndarray:
-        """Motor angles [rad], (N, n)."""
-        return np.array([self.states[seq].position for seq in sorted(self.states)])
+    def positions(self, since: int = 0) -> np.ndarray:
+        """Motor angles from a state on [rad], (N, n)."""
+        return np.array([self.states[k].position for k in sorted(self.states) if k >= since])
 
-    def velocities(self) -> np.ndarray:
-        """Motor velocities [rad/s], (N, n)."""
-        return np.array([self.states[seq].velocity for seq in sorted(self.states)])
+    def velocities(self, since: int = 0) -> np.ndarray:
+        """Motor velocities from a state on [rad/s], (N, n)."""
+        return np.array([self.states[k].velocity for k in sorted(self.states) if k >= since])
 
     def steps(self) -> np.ndarray:
         """What each command changes in the torque at the state it answers [Nm], (N, n)."""
