@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armsense_bringup.arm_client import ArmClient, Waypoint
-from armsense_bringup.demo_scenario import Demo, END, START
+from armsense_bringup.demo_scenario import Demo, END, START, STRUCK_END
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_core.errors import ArmsenseError
@@ -45,7 +45,8 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             client.send(joints, [Waypoint(0.0, home, rest),
                                  *(Waypoint(t, q, rest) for t, q in demo.waypoints)],
                         begin, reaction)
-            client.wait(lambda: client.time > begin + END, 'the end of the run')
+            end = begin + (STRUCK_END if reaction == 'ignore' else END)
+            client.wait(lambda: client.time > end, 'the end of the run')
         finally:
             client.close()
             supervisor.stop()

@@ -15,12 +15,13 @@ import yaml
 from armsense_core.model import ArmModel
 
 START = 5.0          # [s] the motors are enabled and the goal has arrived long before
-SWING = 1.6          # [s] for the first leg
+SWING = 0.8          # [s] for the first leg
 REMOVED = 2.2        # [s] after the start of the motion, the obstacle is taken away
-PUSHED = 10.5         # [s] after the start, somebody pushes the resting arm
-END = 12.0           # [s] after the start
-ANGLE = 1.2          # [rad] of the first joint, from its home
-STRUCK = 0.7         # [rad] where the hand meets the obstacle
+PUSHED = 8.2         # [s] after the start, somebody pushes the resting arm
+END = 9.2            # [s] after the start
+STRUCK_END = 1.6     # [s] after the start: without a reaction only the obstacle is of interest
+ANGLE = 0.6          # [rad] of the first joint, from its home
+STRUCK = 0.35         # [rad] where the hand meets the obstacle
 RADIUS = 0.05        # [m]
 STIFFNESS = 20e3     # [N/m] of the obstacle: hard rubber
 PUSH = 12.0          # [N]
