@@ -14,7 +14,7 @@ from armsense_driver.loop import Loop, StreamSubscription
 
 def lockstep_qos() -> QoSProfile:
     """Streams in lock-step are reliable and kept: nothing is lost, not even before discovery."""
-    return QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE,
+    return QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE,
                       durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
