@@ -1,6 +1,8 @@
 """`./armsense test [unit|system|lint] [pytest arguments]`: the checks of the project.
 
-Without a word: ruff, mypy, then unit and system tests in one pytest run on all cores.
+Without a word: ruff, mypy, then unit and system tests in one pytest run on all cores. What failed
+there is run once more with the machine to itself; the second result counts, and the names of the
+tests that needed it are printed: their timing is a defect to mend, not a reason to stop a change.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import subprocess
 import sys
 
 PARTS = ('unit', 'system', 'lint')
+TESTS_FAILED = 1   # pytest's exit code
 
 
 def lint(root: Path) -> int:
@@ -29,12 +32,20 @@ def lint(root: Path) -> int:
 
 
 def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
-    command = [sys.executable, '-m', 'pytest']
+    pytest = [sys.executable, '-m', 'pytest']
     chosen = [a for a in arguments
               if not a.startswith('-') and Path(root, a.split('::')[0]).exists()]
-    if not any(a.startswith(('-n', '-x', '--pdb', '-k')) for a in arguments) and not chosen:
-        command += ['-n', str(os.cpu_count() or 1), '--dist', 'loadfile']
-    command += arguments if chosen else [*folders, *arguments]
+    if chosen or any(a.startswith(('-n', '-x', '--pdb', '-k')) for a in arguments):
+        return _run([*pytest, *([] if chosen else folders), *arguments], root)
+    together = ['-n', str(os.cpu_count() or 1), '--dist', 'loadfile']
+    code = _run([*pytest, *together, *folders, *arguments], root)
+    if code != TESTS_FAILED:
+        return code
+    print('\nThese failed beside others; once more, one by one:', flush=True)
+    return _run([*pytest, '--last-failed', '-v', *folders, *arguments], root)
+
+
+def _run(command: list[str], root: Path) -> int:
     print('$ ' + ' '.join(command[1:]), flush=True)
     return subprocess.run(command, cwd=root).returncode
 
