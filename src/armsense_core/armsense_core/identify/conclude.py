@@ -48,11 +48,13 @@ class Clock:
 
 def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
     """Final estimate under the chosen structure."""
-    clock.next('estimate', 0.8)
+    clock.next('equations', 0.8)
     data, model = state.data, state.data.training.model
     equations = all_equations(state, lambda share: clock.within(0.8 + 0.1 * share))
-    free = fit(data.problem(state.gravity, state.noise), replace(choice, prior=1e-6))
+    clock.next('consistent model', 0.9)
     theta, _ = consistent(state, equations, choice, state.gravity)
+    clock.next('intervals', 0.91)
+    free = fit(data.problem(state.gravity, state.noise), replace(choice, prior=1e-6))
     evidence = _evidence(state, choice, theta)
     name = state.options.estimator
     base = estimate(evidence, 'wls' if name == 'consistent' else name)
@@ -78,7 +80,7 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
         findings=tuple(in_words(model, evidence.columns, state.noise, base)),
         left_out_percent=_left_out(state, choice),
         notes=data.training.notes)
-    clock.next('ripple', 0.9)
+    clock.next('ripple', 0.95)
     ripples = fit_ripples(result, data.training.even)
     notes = (*result.notes, *remarks(state, choice, result))
     clock.next('', 1.0)

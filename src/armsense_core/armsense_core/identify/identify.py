@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from armsense_core.identify.model_selection import (
 from armsense_core.identify.options import Options
 from armsense_core.identify.recording import Array, check_enough, check_excited, Recording
 from armsense_core.identify.state import consistent_score, find_gravity, robust, State
-from armsense_core.identify.training import Training
+from armsense_core.identify.training import Prepared, Training
 from armsense_core.model.arm_model import ArmModel
 
 __all__ = ['identify', 'Options']
@@ -87,11 +88,12 @@ def _choose_motion(training: Training, options: Options, gravity: Array) -> Stat
 
     sources = ('measured', 'position') if training.measured_velocity else ('position',)
     search = options.gravity is None
-    trials = [trial(source, WIDE_BAND, gravity, search) for source in sources]
-    best = _choose_delay(min(trials, key=_score)[1])
-    trials = [trial(best.data.velocity, band, best.gravity, False, best.data.torque_delay)
-              for band in NARROW_BANDS]
-    return min([(_first_score(best), best), *trials], key=_score)[1]
+    # Trials are made one at a time: the columns of a long recording fill half a gigabyte.
+    _, best = min((trial(source, WIDE_BAND, gravity, search) for source in sources), key=_score)
+    best = _choose_delay(best)
+    narrow = (trial(best.data.velocity, band, best.gravity, False, best.data.torque_delay)
+              for band in NARROW_BANDS)
+    return min(chain([(_first_score(best), best)], narrow), key=_score)[1]
 
 
 def _choose_delay(state: State) -> State:
@@ -119,15 +121,14 @@ def _score(trial: tuple[float, State]) -> float:
 
 def _choose_structure(state: State) -> tuple[State, Choice]:
     """Friction terms, smoothing of the sign, weights."""
-    trials = []
-    for smoothing in SMOOTHINGS:
+    def trial(smoothing: float) -> tuple[Prepared, Choice]:
         data = state.data.with_load(state.theta, state.terms, state.gravity, smoothing)
         problem = data.problem(state.gravity, state.noise)
         fixed = state.options.terms
-        choice = (choose_terms(problem, Choice(FIRST)) if fixed is None
-                  else cross_validate(problem, Choice(fixed)))
-        trials.append((data, choice))
-    data, choice = min(trials, key=lambda trial: trial[1].score)
+        return data, (choose_terms(problem, Choice(FIRST)) if fixed is None
+                      else cross_validate(problem, Choice(fixed)))
+
+    data, choice = min((trial(s) for s in SMOOTHINGS), key=lambda found: found[1].score)
     state = robust(replace(state, data=data), choice.terms, 1)
     if any(term in choice.terms for term in NEEDS_LOAD):   # the load of the better model
         data = data.with_load(state.theta, state.terms, state.gravity, data.drive.smoothing)

@@ -130,15 +130,16 @@ def excerpts(recordings: Sequence[Recording],
     total = sum(float(r.t[-1] - r.t[0]) for r in recordings)
     if total <= LONGEST:
         return list(recordings), [], []
-    every = max(1, int(total / LONGEST))
     windows = []
     for recording in recordings:
         length = float(recording.t[-1] - recording.t[0])
         count = max(1, round(length / WINDOW))
         edges = np.linspace(0.0, length, count + 1)
         windows += [recording.between(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    used = windows[every // 2::every]
-    unused = [w for k, w in enumerate(windows) if (k - every // 2) % every or k < every // 2]
+    count = max(1, int(len(windows) * LONGEST / total))
+    chosen = {int((k + 0.5) * len(windows) / count) for k in range(count)}
+    used = [w for k, w in enumerate(windows) if k in chosen]
+    unused = [w for k, w in enumerate(windows) if k not in chosen]
     return used, unused, [f'{total:.0f} s: choices rest on {len(used)} windows of {WINDOW:.0f} s, '
                           f'the last fit on all {len(windows)}']
 
