@@ -13,10 +13,10 @@ from armsense_core.base.double_contact import DoubleContact
 from armsense_core.base.fusion import ContactFusion
 from armsense_core.base.link_surface import link_shapes, Shape
 from armsense_core.model import ArmModel
-from bench.seven_joint_arm import make_model
 
 Array = NDArray[np.float64]
 
+ARM = 'seven'
 CELLS = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))   # [m]
 TORQUE_NOISE = 0.05        # [Nm] of a joint residual
 CELL_NOISE = 0.05          # [N]
@@ -28,7 +28,7 @@ SUCCESS = 0.05             # [m]
 
 def measure_two(count: int, seed: int = 1) -> dict[str, float]:
     """Two contacts at once, one on links 3 and 4, one on links 6 and 7: the worse error."""
-    model, layout = make_model(), CellLayout.upright(CELLS)
+    model, layout = ArmModel.load(ARM), CellLayout.upright(CELLS)
     double = DoubleContact(model, layout, np.eye(7) * TORQUE_NOISE**2,
                            layout.covariance(CELL_NOISE))
     rng = np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def _noise(layout: CellLayout, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def measure_fusion(count: int, seed: int = 0) -> dict[str, Any]:
     """Success, median error and rate of `count` random contacts."""
-    model, layout = make_model(), CellLayout.upright(CELLS)
+    model, layout = ArmModel.load(ARM), CellLayout.upright(CELLS)
     joint, base = np.eye(7) * TORQUE_NOISE**2, layout.covariance(CELL_NOISE)
     methods = {'both': ContactFusion(model, layout, joint, base),
                'joint_only': ContactFusion(model, layout, joint, None),

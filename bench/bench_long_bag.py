@@ -2,7 +2,7 @@
 
     python -m bench.bench_long_bag [--minutes 60] [--rate 1000] [--json]
 
-A bag of joint states of a 7-joint arm is written, read and identified in this process; the peak
+A bag of joint states of the arm `seven` is written, read and identified in this process; the peak
 of its resident memory counts everything, the interpreter included.
 """
 
@@ -27,7 +27,6 @@ from armsense_core.model import ArmModel
 from armsense_identification.bag_reader import read_bag
 from bench.long_bag import write_long_bag
 from bench.report import emit
-from bench.seven_joint_arm import urdf
 
 Array = NDArray[np.float64]
 GOAL_MB = 2000.0
@@ -41,7 +40,7 @@ def main() -> int:
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
-    nominal = ArmModel(urdf(), name='seven')
+    nominal = ArmModel.load('seven').replace(armature=np.zeros(7))
     true = nominal.replace(parameters=1.15 * nominal.parameters)
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,13 +9,13 @@ import yaml
 from armsense_msgs.msg import DriverMode
 
 COMPARED = ('/motor_states', '/motor_commands', '/residual', '/ground_truth')
-START, END = 5, 8.0     # [s] virtual
+START, END = 3, 6.0     # [s] virtual
 
 
 def recorded(folder: Path, seed: int) -> dict[str, list[bytes]]:
     """Payloads of a run in which the arm moves and is pushed."""
     scenario = folder / 'scenario.yaml'
-    scenario.write_text(yaml.safe_dump({'events': [{'time': 6.5, 'push': {
+    scenario.write_text(yaml.safe_dump({'events': [{'time': 4.5, 'push': {
         'link': 'link4', 'point': [0.095, 0.0, 0.0], 'force': [0.0, -10.0, 0.0],
         'duration': 0.2}}]}))
     with arm_system(lockstep='true', record='true', bag=str(folder / 'bag'), seed=str(seed),

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from armsense_bringup.excite_client import drive
-from armsense_bringup.excite_run import run_bar, tell
+from armsense_bringup.excite_run import run_bar
+from armsense_core.command import answer
 from armsense_core.errors import ArmsenseError
 from armsense_core.identify.friction_evaluation import evaluate_sweep, JointFriction
 from armsense_core.identify.friction_sweep import FrictionSweep
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(stderr=options.json, highlight=False,
                       width=None if sys.stdout.isatty() else 120)
-    return tell(lambda: run(options, console), options.json)
+    return answer('armsense', lambda: run(options, console), options.json, 'cancelled')
 
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:

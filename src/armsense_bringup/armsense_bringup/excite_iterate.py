@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from armsense_bringup.excite_client import drive
-from armsense_bringup.excite_run import run_bar, tell
+from armsense_bringup.excite_run import run_bar
+from armsense_core.command import answer
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.excitation import Constraints, design_excitation, DesignOptions, Excitation
 from armsense_core.model import ArmModel
@@ -43,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args(arguments)
     console = Console(stderr=options.json, highlight=False)
-    return tell(lambda: {'arm': options.arm, 'rounds': iterate(options, console)}, options.json)
+    return answer('armsense', lambda: {'arm': options.arm, 'rounds': iterate(options, console)},
+                  options.json, 'cancelled')
 
 
 def iterate(options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:

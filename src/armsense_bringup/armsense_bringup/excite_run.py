@@ -9,8 +9,6 @@ The bag is checked at the end: complete, followed, within limits, nothing hit.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-import json
 from pathlib import Path
 import sys
 from typing import Any
@@ -19,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from armsense_bringup.excite_client import bar_teller, drive, ExcitationClient
+from armsense_core.command import answer
 from armsense_core.errors import ArmsenseError
 from armsense_identification.motion_file import read_motion
 
@@ -37,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(stderr=True, highlight=False)
     bag = options.bag or options.file.with_name(options.file.stem + '_bag')
-    return tell(lambda: run(options, bag, console), options.json)
+    return answer('armsense', lambda: run(options, bag, console), options.json, 'cancelled')
 
 
 def run(options: argparse.Namespace, bag: Path, console: Console) -> dict[str, Any]:
@@ -63,21 +62,6 @@ def _drive(options: argparse.Namespace, bag: Path, console: Console) -> str:
             return client.run(options.file, options.periods, bag, bar_teller(bar))
         finally:
             client.close()
-
-
-def tell(work: Callable[[], dict[str, Any]], as_json: bool) -> int:
-    """Do something and print its result; errors are one line. Returns the exit code."""
-    try:
-        result = work()
-    except ArmsenseError as error:
-        print(f'armsense: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('armsense: cancelled', file=sys.stderr)
-        return 130
-    if as_json:
-        print(json.dumps(result))
-    return 0
 
 
 def run_bar(console: Console) -> Progress:

@@ -124,7 +124,7 @@ def collect(root: Path) -> dict[str, Interfaces]:
         rest.write_text(REST)
         runs: list[tuple[Path, dict[str, str], set[str]]] = [
             (launch, {'base': 'true', 'record': 'true', 'bag': str(bag), 'monitor': 'web',
-                      'identification': 'true'},
+                      'identification': 'true', 'imu': 'true'},
              {'motor_board', 'dynamic_controller', 'collision_observer', 'base_reaction',
               'identification_server', 'simulator', 'recorder', 'web_monitor'}),
             (launch, {'hardware': 'ros2_control', 'controller': 'joint_space_controller',

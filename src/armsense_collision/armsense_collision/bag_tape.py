@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from armsense_collision.bag_imu import base_motion, Mounting
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.simulate import Tape
 from armsense_driver.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
@@ -17,6 +18,8 @@ from armsense_msgs.msg import MotorStates, Residual
 
 Array = NDArray[np.float64]
 STATES, RESIDUALS = 'armsense_msgs/msg/MotorStates', 'armsense_msgs/msg/Residual'
+IMU = 'sensor_msgs/msg/Imu'
+ALIGNED = Mounting()
 
 
 class RecordedResidual(NamedTuple):
@@ -37,21 +40,23 @@ class BagTape(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_tape(path: Path, n: int, topic: str | None = None) -> BagTape:
-    """Read the motor states of an arm of n joints.
+def read_tape(path: Path, n: int, topic: str | None = None,
+              imu: Mounting | None = ALIGNED) -> BagTape:
+    """Read the motor states of an arm of n joints, and how its base moved.
 
     Args:
         path: File or folder; sqlite3 or MCAP, split, compressed, cut off, with or without
             metadata.
         n: Number of joints.
         topic: Of the states; None: the only one of that type.
+        imu: How the unit sits that recorded the topic `imu`; None: that topic is ignored.
     """
     notes: list[str] = []
     found: dict[str, list[bytes]] = {}
     kinds: dict[str, str] = {}
     for message in messages(path, notes):
         kinds[message.topic] = message.type
-        if message.type in (STATES, RESIDUALS):
+        if message.type in (STATES, RESIDUALS, IMU):
             found.setdefault(message.topic, []).append(message.data)
     name = _choose(path, kinds, topic)
     states, skipped = _table(MotorStates, found[name])
@@ -62,11 +67,16 @@ def read_tape(path: Path, n: int, topic: str | None = None) -> BagTape:
                             f'the arm has {n}')
     order = np.argsort(states['stamp'], kind='stable')   # files of a split bag may overlap
     states = {key: values[order] for key, values in states.items()}
+    # Nodes of an arm share a namespace, so their topics do too.
+    space = name.removesuffix('motor_states')
+    readings = found.get(f'{space}imu')
+    ride = None
+    if imu is not None and readings:
+        ride = base_motion(states['stamp'], readings, imu)
+        notes.append(f'the base moves as {space}imu says')
     tape = Tape(states['stamp'], states['position'], states['torque'], states['joint_position'],
-                states['strain'], states['enabled'])
-    # Node and observer share a namespace, so their topics do too.
-    residuals = name[:-len('motor_states')] + 'residual' if name.endswith('motor_states') else ''
-    return BagTape(tape, states['seq'], _residual(found.get(residuals)), tuple(notes))
+                states['strain'], states['enabled'], ride)
+    return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual')), tuple(notes))
 
 
 def _choose(path: Path, kinds: dict[str, str], topic: str | None) -> str:

@@ -60,6 +60,8 @@ PARAMETERS = (
     Parameter('vibration_modes', [0.0], '[Hz] frequencies to leave out; 0: none'),
     Parameter('vibration_floor', 0.0, 'factor on the learned swing added to thresholds; 0: off',
               low=0.0, high=10.0),
+    Parameter('drift', 2.0, '[N/h] fastest drift of a cell that the offset follows; 0: none',
+              low=0.0, high=1000.0),
     Parameter('update_model', False, 'correct the inertial parameters while the arm moves'),
     Parameter('cell_timeout', 0.1, '[s] without cell readings until nothing is said', low=0.001,
               high=5.0),
@@ -90,7 +92,8 @@ class BaseReactionNode(LoopNode):
                       for f in settings.vibration_modes if f > 0.0)
         self.monitor = BaseMonitor(model, BaseMonitorOptions(
             gain=settings.gain, cell_lag=settings.cell_lag, modes=modes,
-            floor_factor=settings.vibration_floor, update_model=settings.update_model),
+            floor_factor=settings.vibration_floor, drift=settings.drift,
+            update_model=settings.update_model),
             read_thresholds(settings.thresholds))
         self._last_seq = self._last_stamp = self._count = self._contact_count = 0
         self._collision_seq = 0

@@ -27,6 +27,7 @@ from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 import scipy.stats
 
+from armsense_collision.bag_imu import add_imu_options, mounting
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.calibrate import (
     calibrate,
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--seed', type=int, default=1)
     out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
     out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    add_imu_options(out)
     return out
 
 
@@ -106,8 +108,9 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     if options.live is not None:
         options.bags = [_live(options, console)]
     if options.bags:
-        residuals = [free_residuals(model, config, read_tape(bag, model.n, options.topic).tape,
-                                    options.observer) for bag in options.bags]
+        tapes = (read_tape(bag, model.n, options.topic, mounting(options)).tape
+                 for bag in options.bags)
+        residuals = [free_residuals(model, config, tape, options.observer) for tape in tapes]
         method = 'calibrated from bags'
     else:
         residuals = _simulated(options, config, options.simulate / 60.0, 0)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
 from armsense_core.base.imu_motion import ImuMotion
+from armsense_core.errors import ArmsenseError
 from armsense_core.model.base_motion import BaseMotion
+from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, stream_qos
 from armsense_driver.parameters import Parameter
 
+LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
 IMU_PARAMETERS = (
     Parameter('imu', False, 'the base moves; its motion comes from the topic imu'),
     Parameter('imu_rpy', [0.0, 0.0, 0.0], '[rad] turn of the imu in the base frame, about fixed '
@@ -20,20 +24,40 @@ IMU_PARAMETERS = (
 )
 
 
+def stamp_ns(message: Imu) -> int:
+    """Of a reading [ns]."""
+    return int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
+
+
+def take(imu: ImuMotion, message: Imu, now: float) -> None:
+    """Give a message to `imu`, with the state of stamp `now` [s]."""
+    a, w = message.linear_acceleration, message.angular_velocity
+    imu.take((a.x, a.y, a.z), (w.x, w.y, w.z), 1e-9 * stamp_ns(message), now)
+
+
 class ImuTopic:
     """Motion of the base at each state."""
 
     def __init__(self, node: Node, settings: Any) -> None:
-        """Subscribe; `settings` has the values of IMU_PARAMETERS."""
+        """Subscribe; `settings` has `lockstep` and the values of IMU_PARAMETERS."""
         self._imu = ImuMotion(rpy=settings.imu_rpy, position=settings.imu_position)
-        self._topic = DirectSubscription(node, Imu, 'imu', stream_qos())
+        self._lockstep = settings.lockstep
+        self._topic = DirectSubscription(node, Imu, 'imu',
+                                         lockstep_qos() if self._lockstep else stream_qos())
 
-    def motion(self, stamp_ns: int) -> BaseMotion:
-        """At a state of this stamp; unknown where the unit is silent."""
-        now = stamp_ns * 1e-9
-        message = self._topic.take_latest()
+    def motion(self, stamp: int) -> BaseMotion:
+        """At a state of this stamp [ns]; unknown where the unit is silent."""
+        message = self._wait_for(stamp) if self._lockstep else self._topic.take_latest()
         if message is not None:
-            stamp, a, w = message.header.stamp, message.linear_acceleration, \
-                message.angular_velocity
-            self._imu.take((a.x, a.y, a.z), (w.x, w.y, w.z), stamp.sec + 1e-9 * stamp.nanosec, now)
-        return self._imu.at(now)
+            take(self._imu, message, stamp * 1e-9)
+        return self._imu.at(stamp * 1e-9)
+
+    def _wait_for(self, stamp: int) -> Imu:
+        """The reading of the same instant, so that a run with the same seed is the same run."""
+        end = time.monotonic() + LOCKSTEP_PATIENCE
+        while (left := end - time.monotonic()) > 0.0:
+            message = self._topic.wait_oldest(left)
+            if message is not None and stamp_ns(message) == stamp:
+                return message
+        raise ArmsenseError(f'lock-step: no imu reading of {stamp * 1e-9:.3f} s within '
+                            f'{LOCKSTEP_PATIENCE:.0f} s; does the simulator publish them?')

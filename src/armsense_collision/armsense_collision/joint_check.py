@@ -36,11 +36,10 @@ class JointCheck:
 
     def __init__(self, node: Node, model: ArmModel, monitor: BaseMonitor,
                  qos: QoSProfile, lockstep: bool) -> None:
-        config = DetectionConfig.of(model)
         self._lockstep = lockstep
         self._stream = StreamSubscription(node, Residual, 'residual', model.n, qos=qos)
-        gain = float(np.mean(config.gains)) if config.gains else config.gain
-        self._watch = ContactWatch(model, monitor.layout, gain, monitor.options.gain)
+        self._watch = ContactWatch(model, monitor.layout, DetectionConfig.of(model).mean_gain,
+                                   monitor.options.gain)
         self._joints = Side(np.zeros(model.n), np.ones(model.n), False)
         self._announced = 0
         self._event = (0, 0)          # seq, stamp

@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from armsense_collision.bag_imu import add_imu_options, mounting
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import draw, Replay, replay, write_bag, write_csv
 from armsense_core.collision_monitor import DetectionConfig
@@ -55,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--csv', type=Path, help='file to write')
     out.add_argument('--mcap', type=Path, help='folder to write residual and collisions into')
     out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    add_imu_options(out)
     return out
 
 
@@ -82,7 +84,7 @@ def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
     arm = options.arm or (stored.arm if stored else 'laas4')
     model = ArmModel.load(arm, options.model)
     config = DetectionConfig.of(model, options.detection)
-    bag = read_tape(options.bag, model.n, options.topic)
+    bag = read_tape(options.bag, model.n, options.topic, mounting(options))
     thresholds = (stored.thresholds if stored else None) or config.thresholds(model)
     if options.rate is not None:
         thresholds = _for_rate(replay(model, bag, config, thresholds, options.observer),

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
+from node_process import call, finish, own_node, PATIENCE, start
 import numpy as np
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
@@ -35,8 +30,8 @@ from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates, R
 from armsense_sim import make_plant
 from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
 
+NODE = 'armsense_collision.base_reaction_node'
 DT = 1e-3
-PATIENCE = 90.0
 
 
 class Arm:
@@ -93,47 +88,14 @@ class Arm:
 
 @pytest.fixture(scope='module')
 def tester():
-    context = Context()
-    rclpy.init(context=context)
-    node = Node('tester', context=context)
-    yield node
-    node.destroy_node()
-    rclpy.shutdown(context=context)
-
-
-def call(node, kind, name, request):
-    client = node.create_client(kind, f'base_reaction/{name}')
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    assert client.wait_for_service(PATIENCE)
-    future = client.call_async(request)
-    executor.spin_until_future_complete(future, PATIENCE)
-    executor.remove_node(node)
-    node.destroy_client(client)
-    return future.result()
-
-
-def start(*parameters):
-    arguments = [word for p in parameters for word in ('-p', p)]
-    return subprocess.Popen(
-        [sys.executable, '-m', 'armsense_collision.base_reaction_node', '--ros-args', *arguments],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def finish(process):
-    process.send_signal(signal.SIGINT)
-    try:
-        _, errors = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
-    return errors, process.returncode
+    with own_node() as node:
+        yield node
 
 
 def test_rest_push_and_lost_cells(tester, tmp_path):
     file = tmp_path / 'thresholds.yaml'
     file.write_text('constant: [1.5, 0.6, 0.6]\n')
-    process = start('realtime:=false', f'thresholds:={file}', 'rate_per_hour:=60.0',
+    process = start(NODE, 'realtime:=false', f'thresholds:={file}', 'rate_per_hour:=60.0',
                     'cell_timeout:=0.02')
     arm = Arm(tester)
     try:
@@ -145,7 +107,7 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
         assert list(quiet.threshold[2:5]) == [1.5, 0.6, 0.6]
         weight = arm.model.masses.sum() * 9.81 + 0.3 * 9.81
         assert quiet.measured[2] == pytest.approx(-weight, abs=0.2)
-        answer = call(tester, Trigger, 'detectable_force', Trigger.Request())
+        answer = call(tester, Trigger, 'base_reaction/detectable_force', Trigger.Request())
         assert answer.message.startswith('at the tool: ')
         # A push on the hand.
         arm.plant.apply_force('link4', [0.05, 0, 0], [0.0, 0.0, -5.0])
@@ -165,13 +127,14 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
         assert not arm.run(5).valid
         arm.valid = [True] * 4
         assert arm.run(1200).valid                 # until the push has swung out
-        answer = call(tester, SetBool, 'learn_thresholds', SetBool.Request(data=False))
+        answer = call(tester, SetBool, 'base_reaction/learn_thresholds',
+                      SetBool.Request(data=False))
         assert not answer.success
         assert '10 s of residuals' in answer.message
-        answer = call(tester, Trigger, 'zero', Trigger.Request())
+        answer = call(tester, Trigger, 'base_reaction/zero', Trigger.Request())
         assert answer.success, answer.message
     finally:
-        errors, code = finish(process)
+        _, errors, code = finish(process, signal.SIGINT)
     assert code == 0
     assert 'load cells 2, 3 are missing: Fz, Mx, My cannot be told' in errors
     assert 'Traceback' not in errors
@@ -185,7 +148,7 @@ def test_fused_contact_liar_and_markers(tester):
     contacts = DirectSubscription(tester, Collision, 'contact', event_qos())
     health = DirectSubscription(tester, DiagnosticArray, 'diagnostics', event_qos())
     markers = DirectSubscription(tester, MarkerArray, 'markers', stream_qos())
-    process = start('realtime:=false', 'fusion:=true')
+    process = start(NODE, 'realtime:=false', 'fusion:=true')
     inside, force = np.array([0.05, 0.0, 0.0]), np.array([0.0, 6.0, -8.0])
 
     def run(cycles, tau, collision_seq):
@@ -218,7 +181,7 @@ def test_fused_contact_liar_and_markers(tester):
             told += '' if message is None else ' '.join(s.message for s in message.status)
         assert re.search(r'the torque of joint2 is wrong by (2\.9|3) Nm: the base does not', told)
     finally:
-        errors, code = finish(process)
+        _, errors, code = finish(process, signal.SIGINT)
         for topic in (contacts, health, markers):
             topic.destroy()
     assert code == 0
@@ -232,7 +195,7 @@ def test_moving_base_is_no_collision_and_its_wrench_is_told(tester):
     wrenches = DirectSubscription(tester, WrenchStamped, 'base/predicted_wrench', stream_qos())
     zero, answer = np.zeros(4), None
     layout = CellLayout.of_config(arm.model.config.load_cells)
-    process = start('realtime:=false', 'imu:=true')
+    process = start(NODE, 'realtime:=false', 'imu:=true')
     try:
         arm.await_node()
         end = time.monotonic() + PATIENCE
@@ -259,7 +222,7 @@ def test_moving_base_is_no_collision_and_its_wrench_is_told(tester):
         assert abs(wrench[2] + 9.81 * arm.model.masses.sum()) > 1.0
         assert not list(arm.collisions.drain())
     finally:
-        errors, code = finish(process)
+        _, errors, code = finish(process, signal.SIGINT)
         wrenches.destroy()
     assert code == 0
     assert 'Traceback' not in errors

@@ -16,6 +16,7 @@ from armsense_msgs.msg import BaseResidual, Collision, Residual
 
 Array = NDArray[np.float64]
 PATIENCE = 10.0   # [s] wall clock, lock-step only
+SILENCE = 200     # states without a residual; after more the observer is gone
 
 
 class Bump(NamedTuple):
@@ -51,6 +52,8 @@ class CollisionInbox:
         self._seq = dict.fromkeys(awaited, 0)
         self._announced = dict.fromkeys(awaited, 0)
         self._heard = dict.fromkeys(awaited, 0)
+        self.heard = 0                      # seq of the newest residual; 0: none has come
+        self.silent = False                 # the observer ran and does not any more
         self._residual: Array | None = None
         self._waiting: list[Collision] = []
 
@@ -61,12 +64,16 @@ class CollisionInbox:
             seq: State before the present one; in lock-step nothing newer is looked at, even if
                 it is there already, and its residual is waited for.
         """
+        state = seq
         if not self._awaited:
             self._keep(self._residuals.take_latest())
             self._waiting += self._collisions.drain()
             seq = max((c.seq for c in self._waiting), default=0)
         elif seq > 0:
             self._await(seq)
+        self.silent = state - self.heard > SILENCE and self.heard > 0
+        if self.silent:
+            self._residual = None           # what an observer said before it died is not true now
         # Two observers may report at once, and which arrives first is chance.
         due = sorted((c for c in self._waiting if c.seq <= seq), key=lambda c: (c.seq, c.source))
         self._waiting = [c for c in self._waiting if c.seq > seq]
@@ -104,4 +111,5 @@ class CollisionInbox:
 
     def _keep(self, message: Any) -> None:
         if message is not None:
+            self.heard = message.seq
             self._residual = np.array(message.filtered) if message.valid else None

@@ -13,41 +13,28 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
-from armsense_control.collision_inbox import CollisionInbox
-from armsense_control.command_stream import CommandStream
+from armsense_control.arm_stream import ArmStream, limp
+from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
 from armsense_control.trajectory_action import TrajectoryAction
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
 from armsense_core.control.motion_controller import MotionController
-from armsense_core.control.types import Command
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.model import ArmModel
 from armsense_core.reaction.machine import Phase
 from armsense_core.reaction.options import STRATEGIES
-from armsense_core.state_estimator import StateEstimator
 from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import (
-    latched_qos,
-    ReactiveLoop,
-    stream_qos,
-    StreamSubscription,
-)
+from armsense_driver.loop import latched_qos, ReactiveLoop
 from armsense_driver.parameters import declare, Parameter
-from armsense_msgs.msg import MotorStates, ReactionState
+from armsense_msgs.msg import ReactionState
 from armsense_msgs.srv import SetPayload, SetString
 
 PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('controllers', '', 'yaml file of gains; empty: config/controllers.yaml'),
+    *ARM_PARAMETERS,
     Parameter('law', '', 'law at the start; empty: that of the gains file'),
     Parameter('reaction', '', 'reaction to collisions; empty: that of the gains file'),
-    Parameter('autostart', True, 'configure and activate at once'),
-    Parameter('lockstep', False, 'virtual time: answer every state with the residual before it'),
-    Parameter('await_residual', False, 'lock-step: a collision observer runs'),
-    Parameter('await_base', False, 'lock-step: base_reaction runs'),
+    *LOOP_PARAMETERS,
 )
 
 
@@ -70,18 +57,12 @@ class ControllerNode(LoopNode):
     def configure(self) -> None:
         settings = self._settings
         model = ArmModel.load(settings.arm, settings.model or None)
-        assert model.config is not None
         config = ControllerConfig.of(model, settings.controllers or None)
         law = settings.law or self._default_law(config)
         self._check_law(law)
         self.controller = MotionController(model, config, law)
         if settings.reaction:
             self.controller.reaction.choose(settings.reaction)
-        self._estimator = StateEstimator(model.config)
-        self._n = model.n
-        self._last_seq = 0
-        self._last_stamp = 0
-        self._collision_seq = 0
         self._instant = (0, 0.0)
         self._published_phase: tuple[Phase, str, str] | None = None
         self._make_topics(model)
@@ -89,16 +70,10 @@ class ControllerNode(LoopNode):
     def make_loop(self) -> ReactiveLoop:
         self.get_logger().info(f'{self.controller.law_name}, reaction '
                                f'{self.controller.reaction.strategy}')
-        return ReactiveLoop(self._states, self._step)
+        return ReactiveLoop(self._arm.states, self._step)
 
     def _make_topics(self, model: ArmModel) -> None:
-        lockstep = self._settings.lockstep
-        qos = lockstep_qos() if lockstep else stream_qos()
-        self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
-                                          optional=('joint_position', 'strain'), qos=qos)
-        self._commands = CommandStream(self, model.n, qos)
-        self._inbox = CollisionInbox(self, model.n, lockstep and self._settings.await_residual,
-                                     lockstep and self._settings.await_base)
+        self._arm = ArmStream(self, model, self._settings)
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
@@ -115,26 +90,15 @@ class ControllerNode(LoopNode):
     # -- the loop ----------------------------------------------------------------------------
 
     def _step(self, message: Any) -> None:
-        dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.001
-        first = not self._last_seq
-        self._last_seq, self._last_stamp = message.seq, message.stamp_ns
-        state = self._estimator.step(message.position, message.torque, message.joint_position,
-                                     message.strain, dt)
-        residual, collision = self._inbox.take(0 if first else message.seq - 1)
-        if collision is not None:
-            self._collision_seq = collision.seq
+        state, residual, collision, dt = self._arm.take(message)
         if message.enabled:
-            command = self.controller.step(state.arm, residual, collision, dt)
+            command = self.controller.step(state, residual, collision, dt)
         else:
             self.controller.rest()
-            command = self._limp(state.arm.theta)
+            command = limp(state)
         self._instant = (message.stamp_ns, self.controller.time)   # one assignment: two threads
-        self._commands.publish(command, message, self._collision_seq)
+        self._arm.publish(command, message)
         self._publish_phase()
-
-    def _limp(self, theta: np.ndarray) -> Command:
-        zero = np.zeros(self._n)
-        return Command(theta, zero, zero, zero, zero, zero)
 
     def _publish_phase(self) -> None:
         controller = self.controller
@@ -144,7 +108,7 @@ class ControllerNode(LoopNode):
         self._published_phase = now
         message = ReactionState(controller=now[1], strategy=now[2], state=now[0].value,
                                 explanation=controller.explanation)
-        message.stamp.sec, message.stamp.nanosec = divmod(self._last_stamp, 10**9)
+        message.stamp.sec, message.stamp.nanosec = divmod(self._instant[0], 10**9)
         self._reaction_state.publish(message)
         if controller.phase is not Phase.TRACKING:
             self.get_logger().info(f'{controller.phase.value}: {controller.explanation}')
@@ -154,7 +118,17 @@ class ControllerNode(LoopNode):
         level = Level.ERROR if controller.phase is Phase.SAFE else Level.OK
         what = f'{controller.phase.value}: {controller.explanation}'.rstrip(': ')
         return [Health('control', what, level, {
-            'law': controller.law_name, 'reaction': controller.reaction.strategy})]
+            'law': controller.law_name, 'reaction': controller.reaction.strategy}),
+            self._watched()]
+
+    def _watched(self) -> Health:
+        """Whether somebody watches for collisions."""
+        if not self._arm.inbox.heard:
+            return Health('collisions', 'no collision observer runs')
+        if self._arm.inbox.silent:
+            return Health('collisions', 'not noticed any more: the collision observer is silent; '
+                          'start it again', Level.ERROR)
+        return Health('collisions', 'watched')
 
     # -- services ----------------------------------------------------------------------------
 

@@ -71,6 +71,11 @@ class DetectionConfig:
             return cls()
         return schema.load(cls, blocks[model.name], f'{file.name}: {model.name}')
 
+    @property
+    def mean_gain(self) -> float:
+        """Bandwidth of the residual, averaged over the joints [1/s]."""
+        return float(np.mean(self.gains or self.gain))
+
     def thresholds(self, model: ArmModel) -> Thresholds:
         """Fixed thresholds of an arm without calibration."""
         if self.threshold:

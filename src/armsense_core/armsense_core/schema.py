@@ -87,6 +87,26 @@ def load(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     return typing.cast(T, _convert(cls, data, where))
 
 
+def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: str | None) -> T:
+    """Instance of the dataclass `cls` from a yaml file with the keys `format` and `arm`.
+
+    Args:
+        cls: The dataclass.
+        path: The file.
+        what: It holds, with its article, for messages.
+        version: `format` that is known.
+        arm: A file of another arm is an error; None: any arm.
+    """
+    path = Path(path)
+    data = read_yaml(path)
+    if data.get('format') != version:
+        raise BadValue(f'{path.name}: format', data.get('format'), f'{version}')
+    instance = load(cls, data, path.name)
+    if arm is not None and data['arm'] != arm:
+        raise ArmsenseError(f'{path.name} is {what} of arm {data["arm"]!r}; this arm is {arm!r}')
+    return instance
+
+
 def dump(instance: Any) -> Any:
     """Plain data of a dataclass instance; None and empty fields with a default are left out."""
     if dataclasses.is_dataclass(instance) and not isinstance(instance, type):

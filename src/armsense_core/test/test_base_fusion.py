@@ -13,16 +13,16 @@ from armsense_core.base.link_surface import link_shapes
 from armsense_core.base.push_force import best_pushes, UNIQUE
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
-from bench.seven_joint_arm import make_model, RADIUS
 
 CELLS = [(0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2)]
+RADIUS, LENGTH = 0.06, 0.24   # [m] of link3
 TAU_NOISE = 0.05      # [Nm]
 CELL_NOISE = 0.05     # [N]
 
 
 @pytest.fixture(scope='module')
 def arm():
-    model = make_model()
+    model = ArmModel.load('seven')
     layout = CellLayout.upright(CELLS)
     return model, layout, np.eye(7) * TAU_NOISE**2, layout.covariance(CELL_NOISE)
 
@@ -56,7 +56,7 @@ def test_shapes_of_the_urdf(arm):
         np.testing.assert_allclose(near.normal, place.normal, atol=1e-9)
         local = shape.R.T @ (place.point - shape.t)
         assert (np.hypot(*local[:2]) == pytest.approx(RADIUS)
-                or abs(local[2]) == pytest.approx(0.12))
+                or abs(local[2]) == pytest.approx(LENGTH / 2))
     with pytest.raises(ArmsenseError, match='no link has a collision shape'):
         link_shapes(ArmModel(
             '<robot name="bare"><link name="a"/><link name="b"><inertial><mass value="1"/>'

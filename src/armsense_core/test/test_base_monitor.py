@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from armsense_core.base.base_monitor import BaseMonitor, BaseMonitorOptions
+from armsense_core.base.drift_follower import DriftFollower, TIME
 from armsense_core.detector import fixed_thresholds
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
@@ -201,3 +202,30 @@ def test_vibration_floor_keeps_quiet(model):
         results[name] = found
     assert results['plain'] > 0
     assert results['floor'] == 0
+
+
+def test_drift_of_the_cells_is_followed_and_a_push_is_not(model):
+    drift, seconds = 30.0, 8.0                      # [N/h] of every cell
+    slope = -4.0 * drift / 3600.0                   # [N/s] of Fz, which points up
+    cells = np.array([2.0, 3.0, 2.5, 1.5])          # [N] at rest
+    home = np.array(model.config.home)
+    reached = {}
+    for allowed in (0.0, drift):
+        monitor = BaseMonitor(model, BaseMonitorOptions(drift=allowed),
+                              fixed_thresholds([1.0, 1.0, 1.0]))
+        for k in range(round(seconds / DT)):
+            result = monitor.step(home, cells + drift / 3600.0 * k * DT, ALL, DT)
+        reached[allowed] = result.reading.residual[0]
+    assert reached[0.0] == pytest.approx(slope * seconds, rel=0.05)
+    lag = slope * TIME * -np.expm1(-seconds / TIME)
+    assert reached[drift] == pytest.approx(lag, rel=0.05)
+    # A push of 2 N on every cell trips the detector and stays in the residual for as long.
+    pushed = cells + drift / 3600.0 * seconds + 2.0
+    felt = [monitor.step(home, pushed, ALL, DT) for _ in range(3000)]
+    assert sum(r.detection is not None for r in felt) == 1
+    assert felt[-1].reading.residual[0] == pytest.approx(felt[500].reading.residual[0], abs=1e-3)
+
+
+def test_the_offset_never_moves_faster_than_cells_drift():
+    follower = DriftFollower(np.array([0.001, 0.002]))
+    np.testing.assert_allclose(follower.step(np.array([5.0, -0.01]), 0.5), [0.0005, -0.00025])

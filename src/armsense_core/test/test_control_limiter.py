@@ -117,7 +117,7 @@ def test_switching_any_two_laws_in_motion_makes_no_torque_step(name):
         controller = MotionController(model, law=first)
         arm = arm_for(model)
         controller.step(arm.state, None, None, DT)
-        controller._goal = _goal(controller, path)   # as `follow`, but already in motion
+        controller._course.goal = _goal(controller, path)   # as `follow`, but already in motion
         last, step = None, 0.0
         for k in range(160):
             if k == 120:
@@ -156,7 +156,7 @@ def test_a_payload_comes_without_a_jump_and_is_then_carried():
         arm.step(command, DT)
     assert step <= 0.05
     rest = ArmState.rigid(arm.state.q, np.zeros(4))
-    still = controller._law.step(rest, controller.reference, DT)
+    still = controller.step(rest, None, None, DT)
     np.testing.assert_allclose(still.torque, loaded.gravity_torque(arm.state.q), atol=1e-9)
 
 

@@ -8,6 +8,7 @@ import pytest
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
+from armsense_core.model.base_motion import BaseMotion
 from armsense_core.simulate import Tape, watch, watch_all
 from armsense_core.simulate.tape import watch as watch_every_sample
 
@@ -84,6 +85,24 @@ def test_parts_and_length():
     np.testing.assert_array_equal(part.torque[0], tape.torque[10])
     with pytest.raises(BadValue, match='length of a tape'):
         Tape.of([], [], [])
+
+
+def test_a_tape_of_a_moving_base():
+    """A lift that accelerates upwards carries more weight; the tape knows why."""
+    lifted = MODEL.replace(gravity=(0.0, 0.0, -11.0))
+    rows = readings(200)
+    for row in rows:
+        row.torque = lifted.gravity_torque(np.array(row.position)).tolist()
+    standing = tape_of(rows)
+    motion = BaseMotion(np.array([0.0, 0.0, 11.0]), np.zeros(3), np.zeros(3))
+    moving = standing._replace(base_motion=np.tile(np.array(motion), (200, 1, 1)))
+    assert np.abs(watch(CollisionMonitor(MODEL), moving).filtered).max() < 1e-9
+    assert np.abs(watch(CollisionMonitor(MODEL), standing).filtered).max() > 0.3
+    assert moving.part(10, 30).base_motion.shape == (20, 3, 3)
+    moving.base_motion[100:] = np.nan         # the unit falls silent
+    valid = watch(CollisionMonitor(MODEL), moving).valid
+    assert valid[99]
+    assert not valid[100:].any()
 
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])

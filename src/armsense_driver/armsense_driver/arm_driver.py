@@ -109,12 +109,20 @@ class ArmDriver:
         if self.mode == Mode.ENABLED:
             return Answer(True, 'already enabled')
         if self.mode != Mode.DISABLED:
-            reason = self.fault.explanation if self.fault else 'the boards do not answer yet'
-            return Answer(False, f'cannot enable in mode {self.mode.name}: {reason}')
+            return Answer(False, f'cannot enable in mode {self.mode.name}: {self.obstacle()}')
         self._command = None
         self._start.begin()
         self.mode = Mode.STARTING
         return Answer(True, 'starting')
+
+    def obstacle(self) -> str:
+        """Why the motors cannot be enabled now; empty: they can, or are."""
+        if self.fault is not None:
+            return self.fault.explanation
+        if self.mode != Mode.DISCONNECTED:
+            return ''
+        troubles = [monitor.trouble() for monitor in self._monitors]
+        return next((trouble.explanation for trouble in troubles if trouble is not None), '')
 
     def disable(self) -> Answer:
         """Motors without current; a fault stays."""

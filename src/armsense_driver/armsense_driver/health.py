@@ -35,8 +35,13 @@ class Health(NamedTuple):
     values: Mapping[str, object] = {}           # for tables; units in the keys
 
 
-def loop_health(report: LoopReport) -> Health:
-    """How well a loop keeps its time."""
+def loop_health(report: LoopReport, ticks_before: int = -1) -> Health:
+    """How well a loop keeps its time.
+
+    Args:
+        report: Since the loop began.
+        ticks_before: Its cycles at the last report; as many now: it stands still.
+    """
     values = {'cycles': report.ticks, 'missed': report.missed,
               'period p50 [us]': report.period_us.p50,
               'response p99 [us]': report.response_us.p99,
@@ -44,6 +49,9 @@ def loop_health(report: LoopReport) -> Health:
     if report.ticks == 0:
         return Health('loop', 'no cycle yet: what it waits for does not arrive', Level.WARN,
                       values)
+    if report.ticks == ticks_before:
+        return Health('loop', 'stands still: what it waits for does not arrive any more',
+                      Level.WARN, values)
     if report.missed_percent > MISSED:
         return Health('loop', f'{report.missed_percent:.1f} % of the cycles missed: the machine '
                       'is too busy', Level.WARN, values)

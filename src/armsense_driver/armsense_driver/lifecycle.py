@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from armsense_core.errors import ArmsenseError
-from armsense_driver.health import diagnostics, Health, loop_health
+from armsense_driver.health import Health, loop_health
+from armsense_driver.health_topic import HealthTopic
 
-JOIN_TIMEOUT = 2.0         # [s]
-DIAGNOSTICS_PERIOD = 1.0   # [s]
+JOIN_TIMEOUT = 2.0   # [s]
 
 
 class LoopNode(LifecycleNode):
@@ -24,8 +23,8 @@ class LoopNode(LifecycleNode):
         super().__init__(name)
         self.loop: Any = None
         self._failure: BaseException | None = None
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 1)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_health)
+        self._ticks = -1           # of the loop when it was last asked
+        HealthTopic(self, self._all_health)
 
     def configure(self) -> None:
         """Read parameters, make topics."""
@@ -64,14 +63,13 @@ class LoopNode(LifecycleNode):
         self.deactivate()
         return super().on_deactivate(state)
 
-    def _publish_health(self) -> None:
+    def _all_health(self) -> list[Health]:
         loop = self.loop
         if loop is None:
-            return
-        message = diagnostics(self.get_name(), [*self.health(),
-                                                loop_health(loop.statistics.report())])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+            return []
+        report = loop.statistics.report()
+        before, self._ticks = self._ticks, report.ticks
+        return [*self.health(), loop_health(report, before)]
 
     def _attempt(self, act: Any) -> TransitionCallbackReturn:
         try:

@@ -246,8 +246,7 @@ class MotorBoardNode(LoopNode):
         driver = self._driver
         if driver is None:
             return []
-        fault = driver.fault
-        arm = Health('arm', fault.explanation if fault else driver.mode.name.lower(),
+        arm = Health('arm', driver.obstacle() or driver.mode.name.lower(),
                      LEVELS.get(driver.mode, Level.OK),
                      {'power [W]': self._energy.power,
                       'energy of the motion [J]': self._energy.motion,

@@ -361,6 +361,19 @@ def test_a_latched_board_error_needs_a_power_cycle():
     assert arm.driver.clear_fault().success
 
 
+def test_a_new_driver_tells_what_stopped_the_boards():
+    arm = in_motion([])
+    arm.stalled = True                              # the old one was killed
+    arm.run(0.1)
+    arm.stalled = False
+    arm.driver = ArmDriver(arm.config, guard_limits(arm.model), arm.driver.links,
+                           arm.driver.settings)
+    arm.run(0.02)
+    answer = arm.driver.enable()
+    assert not answer.success
+    assert 'mode DISCONNECTED: a board stopped because commands came too late' in answer.message
+
+
 def test_start_with_another_pose_reads_the_offset_of_the_arm_file():
     config = ArmConfig.load('laas4')
     joints = {name: replace(j, offset=0.25) for name, j in config.joints.items()}

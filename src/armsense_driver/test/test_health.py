@@ -15,6 +15,15 @@ def test_a_loop_says_how_it_is():
     assert busy.message.startswith('20.0 % of the cycles missed')
 
 
+def test_a_loop_that_stands_still_says_so():
+    statistics = LoopStatistics()
+    statistics.ticks = 960
+    assert loop_health(statistics.report(), ticks_before=959).level == Level.OK
+    still = loop_health(statistics.report(), ticks_before=960)
+    assert still.level == Level.WARN
+    assert still.message == 'stands still: what it waits for does not arrive any more'
+
+
 def test_a_message_carries_every_part_there_and_back():
     parts = [Health('arm', 'enabled', values={'power [W]': 12.3456, 'frames': 7}),
              Health('board 1', '3 % of 100 frames lost', Level.WARN)]

@@ -6,17 +6,12 @@ import contextlib
 import os
 import pty
 import signal
-import subprocess
-import sys
 import threading
 import time
 import tty
 
+from node_process import call, finish, own_node, PATIENCE, start
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from std_srvs.srv import Trigger
 import yaml
 
@@ -25,7 +20,7 @@ from armsense_driver.loop import DirectSubscription, stream_qos
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
 
-PATIENCE = 90.0   # [s] far beyond what is needed
+NODE = 'armsense_driver.load_cells.load_cells_node'
 
 
 class Microcontroller:
@@ -62,12 +57,8 @@ class Microcontroller:
 
 @pytest.fixture(scope='module')
 def tester():
-    context = Context()
-    rclpy.init(context=context)
-    node = Node('tester', context=context)
-    yield node
-    node.destroy_node()
-    rclpy.shutdown(context=context)
+    with own_node() as node:
+        yield node
 
 
 @pytest.fixture
@@ -86,39 +77,10 @@ def wait_for(subscription, condition):
     raise AssertionError('the expected message did not come')
 
 
-def call(node, kind, name, request):
-    client = node.create_client(kind, name)
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    assert client.wait_for_service(PATIENCE)
-    future = client.call_async(request)
-    executor.spin_until_future_complete(future, PATIENCE)
-    executor.remove_node(node)
-    node.destroy_client(client)
-    return future.result()
-
-
-def start(*parameters):
-    arguments = [word for p in parameters for word in ('-p', p)]
-    return subprocess.Popen(
-        [sys.executable, '-m', 'armsense_driver.load_cells.load_cells_node', '--ros-args',
-         *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def finish(process):
-    process.send_signal(signal.SIGINT)
-    try:
-        _, errors = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
-    return errors, process.returncode
-
-
 def test_readings_tare_fault_and_calibration(tester, microcontroller, tmp_path):
     file = tmp_path / 'cells.yaml'
     file.write_text('cells:\n' + '- {gain: 0.01, offset: 1000.0}\n' * 4)
-    process = start('arm:=laas4', f'port:={microcontroller.port}', f'calibration:={file}')
+    process = start(NODE, 'arm:=laas4', f'port:={microcontroller.port}', f'calibration:={file}')
     cells = DirectSubscription(tester, LoadCells, 'load_cells', stream_qos())
     try:
         message = wait_for(cells, lambda m: all(m.valid))
@@ -150,7 +112,7 @@ def test_readings_tare_fault_and_calibration(tester, microcontroller, tmp_path):
         bad = call(tester, SetString, 'load_cells/calibrate', SetString.Request(data='one kilo'))
         assert bad.message == "'one kilo' is neither 'CELL LOAD' nor 'finish'"
     finally:
-        errors, code = finish(process)
+        _, errors, code = finish(process, signal.SIGINT)
         cells.destroy()
     assert code == 0
     assert 'cell 2: no reading' in errors
@@ -162,8 +124,8 @@ def test_readings_tare_fault_and_calibration(tester, microcontroller, tmp_path):
     (['source:=usb'], "unknown value of parameter 'source' 'usb'"),
     (['arm:=biorob'], 'no load cells')])
 def test_a_bad_set_up_is_said_in_one_line(parameters, text):
-    process = start(*parameters)
-    _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    process = start(NODE, *parameters)
+    _, errors, code = finish(process)
+    assert code == 1
     assert text in errors
     assert 'Traceback' not in errors

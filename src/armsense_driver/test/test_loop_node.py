@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-import os
 from pathlib import Path
 import signal
 import subprocess
@@ -10,12 +9,12 @@ import sys
 import threading
 import time
 
+from node_process import call, finish, own_node, PATIENCE
 import pytest
 from rcl_interfaces.srv import GetParameters
 import rclpy
 from rclpy.context import Context
 import rclpy.executors
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
@@ -32,16 +31,12 @@ from armsense_driver.loop import (
 from armsense_msgs.msg import MotorCommands, MotorStates
 
 PEER = Path(__file__).with_name('loop_peer.py')
-DOMAIN = os.getpid() % 90 + 10
-PATIENCE = 30.0  # [s] far beyond what is needed: these tests judge order, not time
 
 
 def start(name: str, *ros_args: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, str(PEER), name, '--ros-args', '-p', 'realtime:=false',
-         *ros_args], text=True,
-        env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+         *ros_args], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def start_running(name: str, *ros_args: str) -> subprocess.Popen:
@@ -58,26 +53,10 @@ def start_running(name: str, *ros_args: str) -> subprocess.Popen:
     return process
 
 
-def finish(process: subprocess.Popen, *signals: int) -> tuple[str, str, int]:
-    """Sends signals, waits for the end; the process never outlives the test."""
-    try:
-        for number in signals:
-            process.send_signal(number)
-        out, err = process.communicate(timeout=PATIENCE)
-        return out, err, process.returncode
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture(scope='module')
 def node() -> Iterator[Node]:
-    context = Context()
-    rclpy.init(context=context, domain_id=DOMAIN)
-    node = Node('tester', context=context)
-    yield node
-    node.destroy_node()
-    rclpy.shutdown(context=context)
+    with own_node() as node:
+        yield node
 
 
 @pytest.fixture(scope='module')
@@ -87,21 +66,6 @@ def driver() -> Iterator[subprocess.Popen]:
         yield process
     finally:
         finish(process, signal.SIGINT)
-
-
-def call(node: Node, srv_type, name: str, request, expect_answer: bool = True):
-    client = node.create_client(srv_type, name)
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    try:
-        assert client.wait_for_service(PATIENCE)
-        future = client.call_async(request)
-        executor.spin_until_future_complete(future, PATIENCE if expect_answer else 0.5)
-        return future.result() if future.done() else None
-    finally:
-        executor.remove_node(node)
-        executor.shutdown()
-        node.destroy_client(client)
 
 
 @pytest.fixture
@@ -189,7 +153,7 @@ def test_executor_stops_even_if_it_was_about_to_wait(node, monkeypatch):
 
 def test_executor_ends_with_its_context():
     context = Context()
-    rclpy.init(context=context, domain_id=DOMAIN)
+    rclpy.init(context=context)
     node = Node('short', context=context)
     executor = spin_background(node)
     rclpy.shutdown(context=context)
@@ -210,7 +174,7 @@ def test_parameters_are_served_while_the_loop_runs(node, driver, states):
 
 
 def test_failing_callback_stops_neither_loop_nor_executor(node, driver, states):
-    assert call(node, Trigger, '/driver/fail', Trigger.Request(), expect_answer=False) is None
+    assert call(node, Trigger, '/driver/fail', Trigger.Request(), patience=0.5) is None
     answer = call(node, Trigger, '/driver/count', Trigger.Request())
     assert answer.success
     states.take_latest()

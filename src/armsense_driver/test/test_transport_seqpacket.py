@@ -69,6 +69,7 @@ def test_lost_far_end_is_a_drop(far_end):
     thread = serve(listener, lambda connection: None)
     transport = SeqpacketTransport(path, timeout=5.0)
     thread.join()
+    listener.close()
     assert [transport.transfer(b'abc') for _ in range(3)] == [b'', b'', b'']
     assert not transport.connected
 
@@ -87,3 +88,18 @@ def test_loopback():
     assert transport.transfer(b'abc') == b'abc'
     transport.close()
     assert transport.transfer(b'abc') == b''
+
+
+def test_a_board_that_comes_back_is_found_again(far_end):
+    path, listener = far_end
+    gone = serve(listener, lambda connection: None)
+    transport = SeqpacketTransport(path, timeout=5.0)
+    gone.join()
+    assert transport.transfer(b'abc') == b''
+    back = serve(listener, lambda connection: connection.send(connection.recv(256)))
+    assert transport.transfer(b'abc') == b'abc'
+    assert transport.connected
+    back.join()
+    transport.close()
+    assert transport.transfer(b'abc') == b''           # closed for good
+    assert not transport.connected

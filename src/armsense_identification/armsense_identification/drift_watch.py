@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from armsense_core.identify.drift import Drift, DriftMonitor, DriftOptions
+from armsense_core.identify.drift import DriftMonitor, DriftOptions
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
-from armsense_driver.health import diagnostics, Health, Level
+from armsense_driver.health import Health, Level
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.loop import DirectSubscription, event_qos, stream_qos
 from armsense_msgs.msg import Collision, Residual
 
@@ -44,9 +43,8 @@ class DriftWatch:
         self._residuals = DirectSubscription(node, Residual, 'residual', stream_qos())
         node.create_subscription(JointState, 'joint_states', self._on_joints, 1)
         node.create_subscription(Collision, 'collision', self._on_collision, event_qos())
-        self._diagnostics = node.create_publisher(DiagnosticArray, 'diagnostics', 1)
         node.create_timer(SAMPLING, self._look)
-        node.create_timer(1.0, self._publish)
+        HealthTopic(node, self._health)
 
     def _on_joints(self, message: JointState) -> None:
         self._moving = max(map(abs, message.velocity), default=0.0) > MOVING
@@ -63,21 +61,16 @@ class DriftWatch:
         usable = (message.valid and self._moving and stamp - self._contact > AFTER_CONTACT)
         self._monitor.step(np.array(message.filtered), dt, usable)
 
-    def _publish(self) -> None:
+    def _health(self) -> list[Health]:
         verdict = self._monitor.verdict()
         if verdict.outdated and not self._outdated:
             self._node.get_logger().warning(verdict.text)
         self._outdated = verdict.outdated
-        message = diagnostics(self._node.get_name(), [self._health(verdict)])
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
-        self._diagnostics.publish(message)
-
-    def _health(self, verdict: Drift) -> Health:
         values = {f'{kind} {joint} [Nm]': float(value)
                   for kind, row in (('error', verdict.error), ('baseline', verdict.baseline))
                   for joint, value in zip(self._joints, row, strict=True)}
-        return Health('model fit', verdict.text, Level.WARN if verdict.outdated else Level.OK,
-                      values)
+        return [Health('model fit', verdict.text, Level.WARN if verdict.outdated else Level.OK,
+                       values)]
 
 
 def _baseline(path: str, model: ArmModel) -> np.ndarray | None:

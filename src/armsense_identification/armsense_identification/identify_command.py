@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 import dataclasses
-import json
 import os
 from pathlib import Path
 import sys
@@ -24,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from armsense_core.errors import ArmsenseError
+from armsense_core.command import answer
 from armsense_core.identify.options import ESTIMATORS, PREPROCESSING
 from armsense_core.identify.robot_file import RobotFile
 from armsense_identification.fleet import Fleet, show_fleet
@@ -60,17 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
                       width=None if sys.stdout.isatty() else 140)
-    try:
-        result = (_fleet if options.fleet else _single)(options, _subject(options), console)
-    except ArmsenseError as error:
-        print(f'identify: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('identify: interrupted; nothing was written', file=sys.stderr)
-        return 130
-    if options.json:
-        print(json.dumps(result))
-    return 0
+    work = _fleet if options.fleet else _single
+    return answer('identify', lambda: work(options, _subject(options), console), options.json,
+                  'interrupted; nothing was written')
 
 
 def _subject(options: argparse.Namespace) -> Subject:

@@ -75,6 +75,7 @@ class Health(NamedTuple):
 
     level: int            # 0 ok, 1 warning, 2 error, 3 stale
     message: str
+    heard: float = 0.0    # [s] any clock that all lines share
 
 
 class ArmHistory:

@@ -19,6 +19,8 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
+from armsense_driver.health import Health
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
 from armsense_driver.loop import (
     event_qos,
@@ -65,6 +67,7 @@ class BagPlayerNode(Node):
         self._due = time.monotonic()        # [s] of the next message
         self._last: int | None = None       # [ns] stamp of the message before
         self.create_service(SetBool, '~/pause', self._pause)
+        HealthTopic(self, self.health)
         self.loop = self._make_loop()
         self.get_logger().info(f'{self._bag.path}: {self._bag.seconds:.1f} s')
 
@@ -154,6 +157,11 @@ class BagPlayerNode(Node):
         else:
             self.get_logger().info('the bag is over')
             self.loop.stop()
+
+    def health(self) -> list[Health]:
+        seconds = 0.0 if self._last is None else (self._last - self._bag.begin) * 1e-9
+        return [Health('bag', f'{"paused at" if self._paused else "plays"} {seconds:.1f} of '
+                       f'{self._bag.seconds:.1f} s', values={'states': self._states})]
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._paused = request.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import time
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -112,7 +113,8 @@ class Feed:
 
     def _diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            self.history.health[status.name] = Health(status.level[0], status.message)
+            self.history.health[status.name] = Health(status.level[0], status.message,
+                                                      time.monotonic())
 
     def _collision(self, message: Collision) -> None:
         self.history.add_event(Event(

@@ -9,6 +9,8 @@ from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from armsense_core.model import ArmModel
+from armsense_driver.health import Health, Level
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.loop import PacedLoop, run_node
 from armsense_driver.parameters import declare, Parameter
 from armsense_monitor.arm_history import ArmHistory
@@ -32,6 +34,8 @@ class MarkersNode(Node):
         self._history = ArmHistory(self._model.joint_names)
         self._live = LiveFeed(self, Feed(self._history))
         self._publisher = self.create_publisher(MarkerArray, 'markers', 1)
+        self._shown: float | None = None      # [s] stamp at the last look at the health
+        HealthTopic(self, self.health)
         self.loop = PacedLoop(1.0 / settings.rate, self._step)
 
     def _step(self, tick: int) -> None:
@@ -41,6 +45,13 @@ class MarkersNode(Node):
         nanoseconds = round(1e9 * self._history.time)
         stamp = Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
         self._publisher.publish(markers(self._model, self._history, stamp))
+
+    def health(self) -> list[Health]:
+        """Of the time since it was last asked."""
+        before, self._shown = self._shown, self._history.time
+        if self._shown == before:
+            return [Health('markers', 'nothing of an arm arrives', Level.WARN)]
+        return [Health('markers', 'follow the arm')]
 
 
 def main() -> int:

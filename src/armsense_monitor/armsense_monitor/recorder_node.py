@@ -9,6 +9,7 @@ The robot description is put in, too: a viewer can draw the arm from the bag alo
 from __future__ import annotations
 
 from datetime import datetime
+import shutil
 import struct
 import sys
 from typing import Any
@@ -17,10 +18,12 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
 from armsense_core.model import ArmModel
+from armsense_driver.health import Health, Level
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, latched_qos, Loop, run_node, WaitSet
 from armsense_driver.parameters import declare, Parameter
@@ -39,7 +42,7 @@ from armsense_msgs.msg import (
 
 STREAMS: dict[str, Any] = {
     'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual,
-    'load_cells': LoadCells, 'base/residual': BaseResidual,
+    'load_cells': LoadCells, 'base/residual': BaseResidual, 'imu': Imu,
 }
 EVENTS: dict[str, Any] = {
     'joint_states': JointState, 'collision': Collision, 'contact': Collision,
@@ -56,6 +59,7 @@ PARAMETERS = (
     Parameter('arm', '', 'arm by name or path of its yaml file, for its description; empty: none'),
     Parameter('lockstep', False, 'streams are reliable: no message may be missing'),
 )
+DISK = 1.0     # [GB] left; less is worth a warning
 _STAMP = struct.Struct('<iI')
 
 
@@ -84,6 +88,7 @@ class RecorderNode(Node):
         if settings.arm:
             self._bag.add_topic(self.resolve_topic_name(DESCRIPTION), _type_name(String))
             self._description = serialize_message(String(data=ArmModel.load(settings.arm).urdf))
+        HealthTopic(self, self.health)
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
         self.get_logger().info(f'recording into {folder}')
 
@@ -102,6 +107,18 @@ class RecorderNode(Node):
         if self._description:
             self._bag.write(self.resolve_topic_name(DESCRIPTION), self._description, stamp)
             self._description = b''
+
+    def health(self) -> list[Health]:
+        total = sum(self._bag.counts.values())
+        left = shutil.disk_usage(self._bag.folder).free * 1e-9       # [GB]
+        values = {'messages': total, 'disk left [GB]': left}
+        if left < DISK:
+            return [Health('bag', f'only {left:.1f} GB left on the disk of {self._bag.folder}',
+                           Level.WARN, values)]
+        if not total:
+            return [Health('bag', f'{self._bag.folder} is empty: no topic of an arm arrives',
+                           Level.WARN, values)]
+        return [Health('bag', f'{total} messages in {self._bag.folder}', values=values)]
 
     def close(self) -> None:
         self._drain()

@@ -25,6 +25,8 @@ import trimesh
 import yaml
 
 from armsense_core.model import ArmModel
+from armsense_driver.health import Health, Level
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.loop import DirectSubscription, latched_qos, PacedLoop, run_node
 from armsense_driver.parameters import declare, Parameter
 
@@ -49,6 +51,8 @@ class StatePublisherNode(Node):
         self._tf = self.create_publisher(TFMessage, 'tf', 100)
         self._description = self.create_publisher(String, 'robot_description', latched_qos())
         self._description.publish(String(data=self._model.urdf))
+        self._sent = 0      # since the last look at the health
+        HealthTopic(self, self.health)
         self.loop = PacedLoop(1.0 / RATE, self._step)
 
     def _step(self, tick: int) -> None:
@@ -61,6 +65,14 @@ class StatePublisherNode(Node):
         q = [angles[name] for name in self._model.joint_names]
         self._tf.publish(TFMessage(transforms=[
             self._transform(link, q, state) for link in self._links]))
+        self._sent += 1
+
+    def health(self) -> list[Health]:
+        """Of the time since it was last asked."""
+        sent, self._sent = self._sent, 0
+        if not sent:
+            return [Health('tf', 'joint_states of this arm do not arrive', Level.WARN)]
+        return [Health('tf', 'follows the joints')]
 
     def _transform(self, link: str, q: list[float], state: JointState) -> TransformStamped:
         pose = self._model.frame_pose(np.array(q), link)

@@ -16,6 +16,8 @@ GREEN, AMBER, RED, GREY = '#2f9e44', '#e67700', '#e03131', '#868e96'
 _MODE_COLORS = {'enabled': GREEN, 'disabled': GREY, 'starting': AMBER, 'damping': RED}
 _STATE_COLORS = {'tracking': GREEN, 'safe': RED}
 _LEVELS = ((GREEN, 'ok'), (AMBER, 'warning'), (RED, 'error'), (GREY, 'stale'))
+STALE = 3
+SILENT = 5.0     # [s] without a line that comes every second: its node is gone
 
 
 def page(body: str) -> str:
@@ -110,9 +112,12 @@ def health(lines: dict[str, Health]) -> str:
     """Diagnostics in plain words."""
     if not lines:
         return page(f'<span style="color:{GREY}">no diagnostics yet</span>')
+    newest = max(line.heard for line in lines.values())
     rows = []
     for name, line in sorted(lines.items()):
-        color, word = _LEVELS[min(line.level, 3)]
-        rows.append(f'<div>{pill(word, color)}<b>{escape(name)}</b><br>{escape(line.message)}'
-                    '</div>')
+        level, message = line.level, line.message
+        if newest - line.heard > SILENT:
+            level, message = STALE, f'silent since {newest - line.heard:.0f} s; before: {message}'
+        color, word = _LEVELS[min(level, STALE)]
+        rows.append(f'<div>{pill(word, color)}<b>{escape(name)}</b><br>{escape(message)}</div>')
     return page(''.join(rows))

@@ -13,6 +13,8 @@ import time
 from rclpy.node import Node
 
 from armsense_core.model import ArmModel
+from armsense_driver.health import Health
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.loop import PacedLoop, run_node
 from armsense_driver.parameters import declare, Parameter
 from armsense_monitor.access import Access
@@ -60,7 +62,8 @@ class WebMonitorNode(Node):
         self._live = LiveFeed(self, self._feed)
         self.loop = PacedLoop(1.0 / RATE, self._step)
         self._last_tick = 0
-        self._begin, self._work = time.monotonic(), time.process_time()     # [s]
+        self._begin = self._looked = time.monotonic(), time.process_time()     # [s]
+        HealthTopic(self, self.health)
         self._announce(bool(settings.bag))
 
     def _announce(self, bag: bool) -> None:
@@ -84,10 +87,22 @@ class WebMonitorNode(Node):
         self._history.settle()
         self._view.update()
 
+    def health(self) -> list[Health]:
+        """Of the time since it was last asked."""
+        share, self._looked = _cpu_percent(self._looked), (time.monotonic(), time.process_time())
+        pages = self._view.pages
+        return [Health('page', f'{pages} {"page" if pages == 1 else "pages"} open at '
+                       f'{self._view.url}', values={'pages': pages, 'CPU [% of a core]': share})]
+
     def close(self) -> None:
         self._view.close()
-        share = (time.process_time() - self._work) / max(time.monotonic() - self._begin, 1e-3)
-        self.get_logger().info(f'the monitor took {100.0 * share:.1f} % of one core')
+        self.get_logger().info(f'the monitor took {_cpu_percent(self._begin):.1f} % of one core')
+
+
+def _cpu_percent(since: tuple[float, float]) -> float:
+    """Share of one core since a monotonic and a process time [s]."""
+    begin, work = since
+    return 100.0 * (time.process_time() - work) / max(time.monotonic() - begin, 1e-3)
 
 
 def main() -> int:

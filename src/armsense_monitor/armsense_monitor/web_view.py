@@ -63,6 +63,11 @@ class WebView:
         shown = 'localhost' if host in ('127.0.0.1', '0.0.0.0', '::') else host
         return f'http://{shown}:{self._server.get_port()}'
 
+    @property
+    def pages(self) -> int:
+        """How many look."""
+        return len(self._server.get_clients())
+
     def update(self) -> None:
         """Show the newest state; does nothing costly while nobody looks."""
         self._count += 1

@@ -31,14 +31,17 @@ def record(bag):
         health.publish(report)
         time.sleep(0.3)
         node._drain()
+    told = node.health()
     node.close()
     node.destroy_node()
     talker.destroy_node()
     rclpy.shutdown()
+    return told
 
 
 def test_one_clock_and_the_description(tmp_path):
-    record(tmp_path / 'bag')
+    told, = record(tmp_path / 'bag')
+    assert told.message == f'5 messages in {tmp_path / "bag"}'
     with next((tmp_path / 'bag').glob('*.mcap')).open('rb') as file:
         found = [(channel.topic, message) for _, channel, message in
                  make_reader(file).iter_messages()]

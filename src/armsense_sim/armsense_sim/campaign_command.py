@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
-from armsense_core.errors import ArmsenseError
+from armsense_core.command import answer
 from armsense_core.observer import OBSERVERS
 from armsense_sim.campaign.campaign import Campaign
 from armsense_sim.campaign.figures import draw
@@ -67,17 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
                       width=None if sys.stdout.isatty() else 140)
-    try:
-        report = _run(options, console)
-    except ArmsenseError as error:
-        print(f'campaign: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('campaign: interrupted; the same command goes on from here', file=sys.stderr)
-        return 130
-    if options.json:
-        print(json.dumps(report))
-    return 0
+    return answer('campaign', lambda: _run(options, console), options.json,
+                  'interrupted; the same command goes on from here')
 
 
 def _run(options: argparse.Namespace, console: Console) -> dict[str, Any]:

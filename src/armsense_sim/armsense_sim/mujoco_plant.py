@@ -39,6 +39,7 @@ class MujocoPlant:
         self.config = arm.config
         self.n = arm.config.n
         self._around = Surroundings(arm)
+        self._gravity = np.array(arm.config.gravity, float)
         self._dt, self._count, self._free_step = 0.0, 1, 0.0   # period of the caller, steps in it
         self._timestep = 0.0   # of MuJoCo, as set last
         model = arm.spec.compile()
@@ -159,6 +160,17 @@ class MujocoPlant:
 
     # -- surroundings --------------------------------------------------------------------------
 
+    def set_gravity(self, gravity: ArrayLike) -> None:
+        """Let the arm feel this gravity [m/s^2], base frame, (3,), from the next step on.
+
+        Gravity less the acceleration of the base is how a base moves that does not turn; see
+        `armsense_sim.carrier`.
+        """
+        value = np.array(gravity, float)
+        if value.shape != (3,) or not np.isfinite(value).all():
+            raise BadValue('gravity', value.tolist(), 'three finite numbers')
+        self._gravity = self.model.opt.gravity[:] = value
+
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Let the tool carry a point mass [kg] at `center` [m] in the tool frame; 0: nothing."""
         where = np.asarray(center, float)
@@ -251,6 +263,7 @@ class MujocoPlant:
             self._qpos[:], self._qvel[:] = old.qpos[:n], old.qvel[:n]
             self._applied[:] = old.qfrc_applied[:n]
             data.qacc_warmstart[:n] = old.qacc_warmstart[:n]
+        model.opt.gravity[:] = self._gravity
         self._first_moving = int(np.flatnonzero(model.body_dofnum)[0])
         self._timestep = model.opt.timestep
         # MuJoCo would start over from zero without a word when a number is not finite.

@@ -84,6 +84,10 @@ class Plant(Protocol):
         """Advance by dt [s] under torques [Nm] of the motors, joint side, before friction."""
         ...
 
+    def set_gravity(self, gravity: ArrayLike) -> None:
+        """Let the arm feel this gravity [m/s^2], base frame, (3,), from the next step on."""
+        ...
+
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Let the tool carry a point mass [kg] at `center` [m] in the tool frame."""
         ...

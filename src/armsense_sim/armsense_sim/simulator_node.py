@@ -19,16 +19,20 @@ from armsense_core.model import ArmModel
 from armsense_driver.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.emulator.faults import check_fault
+from armsense_driver.health_topic import HealthTopic
 from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import event_qos, Loop, run_node
+from armsense_driver.loop import event_qos, Loop, run_node, stream_qos
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.sockets_folder import socket_folder
 from armsense_msgs.msg import ContactTruth
 from armsense_msgs.srv import InjectFault, PlaceObstacle
+from armsense_sim.carrier import Carrier
+from armsense_sim.imu_topic import ImuTopic
 from armsense_sim.load_cell_topic import LoadCellTopic
 from armsense_sim.mujoco_plant import make_plant
 from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
 from armsense_sim.sensors import StrainGauges
+from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]
 
@@ -43,6 +47,10 @@ PARAMETERS = (
     Parameter('mismatch', 0.0, 'relative error of masses and friction against the arm file',
               low=0.0, high=0.5),
     Parameter('load_cells', False, 'publish load_cells, for arms that stand on them'),
+    Parameter('sway', 0.0, '[m/s^2] peak acceleration, along each axis, of a carrier that sways',
+              low=0.0, high=20.0),
+    Parameter('tilt', [0.0, 0.0], '[rad] constant roll and pitch of the base'),
+    Parameter('imu', False, 'publish imu, of a unit at the origin of the base'),
     Parameter('scenario', '', 'yaml file of events; empty: nothing happens'),
 )
 
@@ -58,6 +66,9 @@ class SimulatorNode(Node):
         assert config is not None
         self._dt = 1.0 / config.rate
         self._plant = make_plant(config, seed=settings.seed, mismatch=settings.mismatch)
+        self._carrier = Carrier(config.gravity, sway=settings.sway, tilt=settings.tilt,
+                                seed=settings.seed)
+        self._plant.set_gravity(self._carrier.gravity(0.0))
         self._plant.reset(config.home or [0.0] * config.n)
         self._gauges = StrainGauges(config, settings.seed)
         lower, upper = model.position_limits
@@ -70,9 +81,11 @@ class SimulatorNode(Node):
         self._server = server(self._boards.rack, paths)
         self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
                             else Scenario(), self._plant, self._boards.rack)
-        self._cells = LoadCellTopic(
-            self, config, settings.seed, qos=lockstep_qos() if settings.lockstep else None,
-        ) if settings.load_cells else None
+        qos = lockstep_qos() if settings.lockstep else stream_qos()
+        self._cells = (LoadCellTopic(self, config, settings.seed, qos=qos)
+                       if settings.load_cells else None)
+        self._imu = ImuTopic(self, settings.seed, qos) if settings.imu else None
+        self._lockstep = settings.lockstep
         self._pending: list[Event] = []      # from services, acted on between two steps
         self._seq = 0
         self._touching = False
@@ -82,6 +95,8 @@ class SimulatorNode(Node):
         self.create_service(PlaceObstacle, '~/place_obstacle', self._place_obstacle)
         self.create_service(InjectFault, '~/inject_fault', self._inject_fault)
         self.create_service(Trigger, '~/power_cycle', self._power_cycle)
+        health = SimulatorHealth(self._boards.rack.boards, self._dt, settings.lockstep)
+        HealthTopic(self, lambda: health.look(self.loop.statistics.ticks))
         self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep)
         self.get_logger().info(f'{config.arm} on {len(paths)} emulated {settings.bus} boards')
 
@@ -99,6 +114,7 @@ class SimulatorNode(Node):
         while self._pending:
             self._try(self._pending.pop(0))
         self._stage.advance(now)
+        self._ride(now)
         position, velocity, joint_position, strain = self._plant.readings
         torque = self._boards.step(self._dt, position, velocity, joint_position,
                                    self._gauges.read(strain))
@@ -113,6 +129,15 @@ class SimulatorNode(Node):
             self._publish_truth(now)
         if self._cells is not None:
             self._cells.step(self._plant, self._seq, now)
+
+    def _ride(self, now: float) -> None:
+        """Let the carrier move; it stands as long as the arm lies on its stand."""
+        if not self._carrier.moves and self._imu is None:
+            return
+        gravity = self._carrier.gravity(self._plant.data.time)
+        self._plant.set_gravity(gravity)
+        if self._imu is not None:
+            self._imu.publish(gravity, round(now * 1e9) if self._lockstep else time.time_ns())
 
     def _report_trips(self, now: float) -> None:
         for number, board in enumerate(self._boards.rack.boards):

@@ -19,6 +19,7 @@ from armsense_core.base.base_observer import BaseObserver, BaseObserverOptions, 
 from armsense_core.base.base_regressor import FilteredRegressor
 from armsense_core.base.cell_check import CellChecker, CellFault
 from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.drift_follower import DriftFollower
 from armsense_core.base.layout_watch import LayoutWatch
 from armsense_core.base.recursive_estimation import RecursiveEstimator, RecursiveOptions
 from armsense_core.base.sensitivity import detectable_at_pose, DetectableForce
@@ -61,6 +62,8 @@ class BaseMonitorOptions:
     rest_speed: float = quantity(0.02, unit='rad/s', above=0)
     rest_time: float = quantity(0.3, unit='s', above=0, text='of rest that gives the offset')
     zero_at_start: bool = True
+    drift: float = quantity(2.0, unit='N/h', low=0, high=1000,
+                            text='fastest drift of a cell that the offset follows; 0: none')
     parity_tolerance: float | None = quantity(
         None, unit='N', low=0, text='by which cells may disagree; None: 2 % of their capacity')
     update_model: bool = False
@@ -78,6 +81,15 @@ class BaseResult(NamedTuple):
     detection: Detection | None    # its `joint` is the index of a felt axis
     fault: CellFault | None        # a cell that the others contradict, when it is found
     problem: str                   # why the residual does not count; '' where it does
+
+
+class _Rest(NamedTuple):
+    """One sample while the joints rest."""
+
+    q: Array                    # [rad] (n,)
+    felt: Array                 # [N, Nm] (k,)
+    force: Array                # of the cells [N], (m,); NaN: not usable
+    motion: BaseMotion | None   # of the base
 
 
 class BaseMonitor:
@@ -117,13 +129,14 @@ class BaseMonitor:
             options.recursive)
         self._zeroed = not options.zero_at_start
         self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
+        self._drift = DriftFollower(
+            np.sqrt(np.diag(self.layout.covariance(options.drift / 3600.0))))
         self._failed: Flags = np.zeros(self.layout.cells, bool)
-        self._rest: deque[tuple[Array, Array, Array]] = deque(
+        self._rest: deque[_Rest] = deque(
             maxlen=max(8, round(options.rest_time / self._period)))
         self._layout_watch = LayoutWatch(self.layout, self._noise, options.gain)
         self.layout_problem = ''   # cells that are not where the layout says; '' where all are
         self._recorded: list[Array] | None = None
-        self._motion: BaseMotion | None = None
         self._cycle = 0
 
     # -- cycle -------------------------------------------------------------------------------
@@ -140,7 +153,6 @@ class BaseMonitor:
             motion: Of the base; None: it stands still.
         """
         position = np.array(q, float)
-        self._motion = motion
         dq = self._velocity.step(position, dt)
         usable = valid & ~self._failed & np.isfinite(force)
         if not self.layout.can_do_with(usable):
@@ -151,7 +163,7 @@ class BaseMonitor:
             self.observer.reset()
             return self._silent('the base moves and its imu is silent: nothing can be told')
         felt = self.layout.wrench(np.where(usable, force, 0.0), usable, self.checker.bias)
-        self._note_rest(position, dq, felt, force, usable)
+        self._note_rest(dq, _Rest(position, felt, np.where(usable, force, np.nan), motion))
         if not self._zeroed:
             return self._silent('waiting for the arm to rest, for the offset of the cells')
         reading = self.observer.step(position, dq, felt, dt, motion)
@@ -161,6 +173,8 @@ class BaseMonitor:
         if not reading.valid:
             return self._silent('warming up')
         detection = self._detect(reading.residual, dt)
+        if not self.detector.tripped:
+            self._move_offset(self._drift.step(reading.residual, dt))
         self._learn(felt, dt)
         if self._recorded is not None and len(self._recorded) < MAX_STORED:
             self._recorded.append(reading.residual)
@@ -212,6 +226,10 @@ class BaseMonitor:
             self.observer.model = self.estimator.estimated()
             self.observer.offset = self._offset + self.estimator.offset
 
+    def _move_offset(self, change: Array) -> None:
+        self._offset = self._offset + change
+        self.observer.offset = self.observer.offset + change
+
     def _settled(self) -> bool:
         return self._cycle * self._period * self.options.gain > 5.0
 
@@ -230,14 +248,15 @@ class BaseMonitor:
         """
         if len(self._rest) < (self._rest.maxlen or 0):
             raise ArmsenseError('the arm must rest while its cells are zeroed')
-        q, felt, force = (np.array(part) for part in zip(*self._rest, strict=True))
+        q, felt, force = (np.array([sample[k] for sample in self._rest]) for k in range(3))
         limit = REST_SWING * np.sqrt(np.diag(self.layout.covariance(self._noise)))
         swing = felt.std(axis=0)
         if (swing > limit).any():
             axis = int(np.argmax(swing / limit))
             raise ArmsenseError(f'the cells have not come to rest: {self.layout.names[axis]} '
                                 f'swings by {swing[axis]:.3g}')
-        offset = self.observer.zero(q.mean(axis=0), felt.mean(axis=0), self._motion)
+        motion = _mean([sample.motion for sample in self._rest if sample.motion is not None])
+        offset = self.observer.zero(q.mean(axis=0), felt.mean(axis=0), motion)
         self._offset = offset - self.estimator.offset
         if np.isfinite(force).all():
             self.checker.learn_bias(force)
@@ -246,11 +265,11 @@ class BaseMonitor:
         return ', '.join(f'{name} {value:+.3g}' for name, value
                          in zip(self.layout.names, offset, strict=True))
 
-    def _note_rest(self, q: Array, dq: Array, felt: Array, force: Array, usable: Flags) -> None:
+    def _note_rest(self, dq: Array, sample: _Rest) -> None:
         if np.abs(dq).max() > self.options.rest_speed:
             self._rest.clear()
             return
-        self._rest.append((q, felt, np.where(usable, force, np.nan)))
+        self._rest.append(sample)
         if not self._zeroed and len(self._rest) == self._rest.maxlen:
             try:
                 self.zero()
@@ -308,6 +327,11 @@ class BaseMonitor:
         """Smallest force on a frame (None: the tool) that would be found at this pose."""
         return detectable_at_pose(self.observer.model, self.layout, q, self.detector.threshold,
                                   frame)
+
+
+def _mean(motions: list[BaseMotion]) -> BaseMotion | None:
+    """None of none; one noisy reading alone would be in the offset for good."""
+    return BaseMotion(*np.mean(motions, axis=0)) if motions else None
 
 
 def _list(flags: Flags) -> str:

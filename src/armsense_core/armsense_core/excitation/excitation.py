@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from armsense_core import schema
-from armsense_core.errors import ArmsenseError, BadValue
+from armsense_core.errors import BadValue
 from armsense_core.excitation.constraints import Constraints
 from armsense_core.excitation.criteria import CRITERIA
 from armsense_core.excitation.fourier_series import FourierSeries
@@ -121,16 +121,9 @@ class Excitation:
     @classmethod
     def read(cls, path: str | Path, arm: str | None = None) -> Excitation:
         """Read and check; with `arm`, a file of another arm is an error."""
-        path = Path(path)
-        data = schema.read_yaml(path)
-        if data.get('format') != FORMAT:
-            raise BadValue(f'{path.name}: format', data.get('format'), f'{FORMAT}')
-        excitation = schema.load(cls, data, path.name)
-        if arm is not None and excitation.arm != arm:
-            raise ArmsenseError(f'{path.name} is an excitation of arm {excitation.arm!r}; '
-                                f'this arm is {arm!r}')
+        excitation = schema.read_arm_file(cls, path, 'an excitation', FORMAT, arm)
         if excitation.shape.coefficient_names != excitation.coefficient_names:
-            raise BadValue(f'{path.name}: coefficient_names', excitation.coefficient_names,
+            raise BadValue(f'{Path(path).name}: coefficient_names', excitation.coefficient_names,
                            f'those of {excitation.kind}: {excitation.shape.coefficient_names}')
         return excitation
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,15 @@ class Ripple:
 
     line: Line
     coefficients: Array    # [Nm], [Nm s/rad], ...
+
+
+class Smooth(NamedTuple):
+    """A recording, filtered."""
+
+    even: Recording         # on a regular clock
+    working: Recording      # the same at the working rate, velocities without their delay
+    motion: Motion          # smooth, on the clock of `working`
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -124,12 +134,16 @@ class IdentifiedModel:
         columns = self.drive.columns(moving.dq, moving.ddq, load)
         return np.asarray(link + columns @ self.coefficients)
 
-    def predict(self, recording: Recording) -> Prediction:
-        """Torques of a recorded motion, from positions and velocities alone."""
+    def smooth(self, recording: Recording) -> Smooth:
+        """A recorded motion as the model sees it."""
         even, notes = regular(recording)
         working = without_delay(decimate(even, RATE_FACTOR * self.cutoff), self.velocity_delay)
         velocity = self.velocity if working.dq is not None else 'position'
-        moving = motion(working, self.motion_cutoff, velocity)
+        return Smooth(even, working, motion(working, self.motion_cutoff, velocity), tuple(notes))
+
+    def predict(self, recording: Recording) -> Prediction:
+        """Torques of a recorded motion, from positions and velocities alone."""
+        even, working, moving, notes = self.smooth(recording)
         late = even.t - self.torque_delay
         predicted = np.stack([np.interp(late, working.t, column)
                               for column in self.torque(moving).T], axis=1)
@@ -137,7 +151,7 @@ class IdentifiedModel:
         for ripple in self.ripples:
             predicted[:, ripple.line.torque] += (
                 ripple_columns(even.q, speed, ripple.line) @ ripple.coefficients)
-        return Prediction(even.t, even.tau, predicted, speed, even.rate, tuple(notes))
+        return Prediction(even.t, even.tau, predicted, speed, even.rate, notes)
 
     def validate(self, recording: Recording) -> TorqueError:
         """Error on a recording within the torque band."""

@@ -10,68 +10,31 @@ links: pi = [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, ...]  # (10 n,)
 Rotor inertia of rigid drives is a diagonal term of M (the armature), not part of pi:
 
     inverse_dynamics(q, dq, ddq) = torque_regressor(q, dq, ddq) @ pi + armature * ddq
+
+The methods stand by subject in `arm_dynamics`, `arm_on_base` and `arm_kinematics`; here are the
+parameters, and the same arm with others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 import pinocchio as pin
 
-from armsense_core.errors import ArmsenseError, BadValue, UnknownName
+from armsense_core.errors import BadValue
 from armsense_core.model.arm_config import ArmConfig
-from armsense_core.model.base_motion import BaseMotion
+from armsense_core.model.arm_kinematics import ArmKinematics
+from armsense_core.model.arm_on_base import ArmOnBase
+from armsense_core.model.pinocchio_arm import Array, PARAMETERS_PER_LINK, vector
 from armsense_core.model.robot_description import find_description, load_description
 
-Array = NDArray[np.float64]
-
-PARAMETERS_PER_LINK = 10
 PARAMETER_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
-class ArmModel:
+class ArmModel(ArmOnBase, ArmKinematics):
     """Dynamics, regressors and kinematics of one arm; see the module text for conventions."""
-
-    def __init__(
-        self,
-        urdf: str,
-        joint_names: Sequence[str] | None = None,
-        *,
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        armature: ArrayLike | None = None,
-        tool_frame: str | None = None,
-        name: str = '',
-        config: ArmConfig | None = None,
-    ) -> None:
-        """Build from URDF text.
-
-        Args:
-            urdf: URDF text.
-            joint_names: Joints that move, in order; the others are locked at zero. None: all.
-            gravity: [m/s^2] in the base frame, (3,).
-            armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
-            tool_frame: Frame of the tool; None: the last frame.
-            name: Name of the arm, for messages.
-            config: The arm's yaml, kept for the nodes.
-        """
-        self._model = _reduced(_parse(urdf), joint_names)
-        self._model.gravity.linear = np.asarray(gravity, float)
-        self.n = self._model.nv
-        self.name = name or self._model.name
-        self.urdf = urdf
-        self.config = config
-        self.joint_names = tuple(self._model.names)[1:]
-        if armature is not None:
-            self._model.armature = _vector('armature', armature, self.n)
-        self._data = self._model.createData()
-        self._floating = _floating_base(self._model)
-        self._floating_data = self._floating.createData()
-        self._frame_ids: dict[str, int] = {}
-        self.tool_frame = tool_frame or self._model.frames[-1].name
-        self._frame_id(self.tool_frame)
 
     @classmethod
     def load(cls, arm: str | Path | ArmConfig, model_file: str | Path | None = None) -> ArmModel:
@@ -123,7 +86,7 @@ class ArmModel:
         """The same arm with other inertial parameters, rotor inertias or gravity."""
         other = self._copy()
         if parameters is not None:
-            pi = _vector('parameters', parameters, PARAMETERS_PER_LINK * self.n)
+            pi = vector('parameters', parameters, PARAMETERS_PER_LINK * self.n)
             for k in range(self.n):
                 values = pi[PARAMETERS_PER_LINK * k:PARAMETERS_PER_LINK * (k + 1)]
                 if values[0] <= 0.0:
@@ -131,9 +94,9 @@ class ArmModel:
                                    '> 0 kg')
                 other._model.inertias[k + 1] = pin.Inertia.FromDynamicParameters(values)
         if armature is not None:
-            other._model.armature = _vector('armature', armature, self.n)
+            other._model.armature = vector('armature', armature, self.n)
         if gravity is not None:
-            other._model.gravity.linear = _vector('gravity', gravity, 3)
+            other._model.gravity.linear = vector('gravity', gravity, 3)
         other._renew()
         return other
 
@@ -153,316 +116,15 @@ class ArmModel:
             raise BadValue('payload inertia', tensor.tolist(), 'finite numbers, (3, 3)')
         other = self._copy()
         frame = other._model.frames[self._frame_id(self.tool_frame)]
-        body = pin.Inertia(float(mass), _vector('payload center', center, 3), tensor)
+        body = pin.Inertia(float(mass), vector('payload center', center, 3), tensor)
         if mass > 0.0:
             other._model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
         other._renew()
         return other
 
-    # -- limits ------------------------------------------------------------------------------
-
-    @property
-    def position_limits(self) -> tuple[Array, Array]:
-        """Lower and upper [rad], (n,) each."""
-        return np.array(self._model.lowerPositionLimit), np.array(self._model.upperPositionLimit)
-
-    @property
-    def velocity_limits(self) -> Array:
-        """[rad/s], (n,)."""
-        return np.array(self._model.upperVelocityLimit)
-
-    @property
-    def effort_limits(self) -> Array:
-        """[Nm], (n,)."""
-        return np.array(self._model.upperEffortLimit)
-
-    # -- dynamics ----------------------------------------------------------------------------
-
-    def mass_matrix(self, q: Array) -> Array:
-        """M(q) including rotor inertia, (n, n)."""
-        M: Array = pin.crba(self._model, self._data, q)   # it fills both triangles
-        return M
-
-    def coriolis_matrix(self, q: Array, dq: Array) -> Array:
-        """C(q, dq) from Christoffel symbols, so that dM/dt - 2 C is skew, (n, n)."""
-        return np.array(pin.computeCoriolisMatrix(self._model, self._data, q, dq))
-
-    def gravity_torque(self, q: Array) -> Array:
-        """g(q) [Nm], (n,)."""
-        g: Array = pin.computeGeneralizedGravity(self._model, self._data, q)
-        return g
-
-    def bias_torque(self, q: Array, dq: Array) -> Array:
-        """C(q, dq) dq + g(q) [Nm], (n,)."""
-        return np.array(pin.nonLinearEffects(self._model, self._data, q, dq))
-
-    def momentum_terms(self, q: Array, dq: Array, out: tuple[Array, Array, Array]) -> None:
-        """Write p = M(q) dq [Nm s], C(q, dq)^T dq [Nm] and g(q) [Nm] into three arrays (n,).
-
-        They belong together by dp/dt = tau + tau_ext + C^T dq - g.
-        """
-        model, data = self._model, self._data
-        p, centrifugal, gravity = out
-        # crba fills both triangles, so no symmetrising here.
-        pin.crba(model, data, q).dot(dq, p)
-        dq.dot(pin.computeCoriolisMatrix(model, data, q, dq), centrifugal)
-        gravity[:] = pin.computeGeneralizedGravity(model, data, q)
-
-    def momentum_rate(self, q: Array, dq: Array) -> Array:
-        """C(q, dq)^T dq - g(q) [Nm], (n,): the part of dp/dt that no torque causes."""
-        model, data = self._model, self._data
-        rate: Array = dq.dot(pin.computeCoriolisMatrix(model, data, q, dq))
-        rate -= pin.computeGeneralizedGravity(model, data, q)
-        return rate
-
-    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Joint torques of a motion [Nm], (n,)."""
-        tau: Array = pin.rnea(self._model, self._data, q, dq, ddq)
-        return tau
-
-    def forward_dynamics(self, q: Array, dq: Array, tau: Array) -> Array:
-        """Accelerations under joint torques [rad/s^2], (n,)."""
-        return np.array(pin.aba(self._model, self._data, q, dq, tau))
-
-    def energy(self, q: Array, dq: Array) -> float:
-        """Kinetic (with rotors) plus potential energy [J]."""
-        kinetic = 0.5 * dq @ self.mass_matrix(q) @ dq
-        return float(kinetic + pin.computePotentialEnergy(self._model, self._data, q))
-
-    # -- regressors --------------------------------------------------------------------------
-
-    def torque_regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Y with Y @ pi = joint torques without rotor inertia, (n, 10 n)."""
-        return np.array(pin.computeJointTorqueRegressor(self._model, self._data, q, dq, ddq))
-
-    def base_wrench(self, q: Array, dq: Array, ddq: Array,
-                    motion: BaseMotion | None = None) -> Array:
-        """Wrench of the moving links on their support, base frame [N, Nm], (6,).
-
-        Args:
-            q: Joint positions [rad], (n,).
-            dq: Joint velocities [rad/s], (n,).
-            ddq: Joint accelerations [rad/s^2], (n,).
-            motion: Of the base; None: it stands still.
-        """
-        tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq, motion))
-        return -np.array(tau[:6])
-
-    def base_motion_torque(self, q: Array, dq: Array, motion: BaseMotion) -> Array:
-        """What the motion of the base adds to the joint torques of an arm that stands [Nm], (n,).
-
-        M ddq + C dq + g + this = tau_motor + tau_ext, with g of the base at rest.
-        """
-        rest = np.zeros(self.n)
-        moving = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, rest, motion))
-        return np.asarray(moving[6:] - pin.rnea(self._model, self._data, q, dq, rest))
-
-    def base_wrench_regressor(self, q: Array, dq: Array, ddq: Array,
-                              motion: BaseMotion | None = None) -> Array:
-        """Y with Y @ pi = base wrench, (6, 10 n); arguments as for `base_wrench`."""
-        Y = pin.computeJointTorqueRegressor(self._floating, self._floating_data,
-                                            *self._float(q, dq, ddq, motion))
-        return -np.array(Y[:6, PARAMETERS_PER_LINK:])
-
-    def base_momentum(self, q: Array, dq: Array) -> tuple[Array, Array]:
-        """Momentum h of the moving links and wrench G of their weight, base frame, (6,) each.
-
-        h = [linear; angular] about the base origin [N s, Nm s] with the base at rest. Together
-        they are the wrench on the support without any acceleration: base_wrench = G - dh/dt.
-        """
-        data = self._data
-        h = pin.computeCentroidalMomentum(self._model, data, q, dq).vector.copy()   # about c
-        c, mass = data.com[0], data.mass[0]
-        h[3:] += _cross(c, h[:3])
-        weight = mass * self._model.gravity.linear
-        return h, np.concatenate([weight, _cross(c, weight)])
-
-    # -- batches: one Pinocchio call per sample, no Python work per number ----------------------
-
-    def inverse_dynamics_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torques of N samples, each argument (N, n) -> (N, n)."""
-        q, dq, ddq = self._batch(q, dq, ddq)
-        out = np.empty_like(q)
-        model, data, rnea = self._model, self._data, pin.rnea
-        for k, (a, b, c) in enumerate(zip(q, dq, ddq, strict=True)):
-            out[k] = rnea(model, data, a, b, c)
-        return out
-
-    def torque_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Regressors of N samples stacked sample by sample, (N n, 10 n)."""
-        q, dq, ddq = self._batch(q, dq, ddq)
-        out = np.empty((len(q), self.n, PARAMETERS_PER_LINK * self.n))
-        model, data, regressor = self._model, self._data, pin.computeJointTorqueRegressor
-        Y = data.jointTorqueRegressor   # a view of what each call fills: one copy less
-        for row, a, b, c in zip(out, q, dq, ddq, strict=True):
-            regressor(model, data, a, b, c)
-            row[...] = Y
-        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
-
-    def base_wrench_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Base-wrench regressors of N samples stacked sample by sample, (6 N, 10 n)."""
-        q, dq, ddq = self._batch(q, dq, ddq)
-        N = len(q)
-        pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (N, 1))
-        rest = np.zeros((N, 6))
-        Q, V, A = np.hstack([pose, q]), np.hstack([rest, dq]), np.hstack([rest, ddq])
-        out = np.empty((N, 6, PARAMETERS_PER_LINK * self.n))
-        model, data = self._floating, self._floating_data
-        regressor = pin.computeJointTorqueRegressor
-        Y = data.jointTorqueRegressor[:6, PARAMETERS_PER_LINK:]
-        for row, a, b, c in zip(out, Q, V, A, strict=True):
-            regressor(model, data, a, b, c)
-            np.negative(Y, out=row)
-        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
-
-    # -- kinematics --------------------------------------------------------------------------
-
-    @property
-    def frame_names(self) -> tuple[str, ...]:
-        return tuple(frame.name for frame in self._model.frames)
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        """Link that each joint moves, (n,) names."""
-        names = []
-        for k in range(1, self.n + 1):
-            bodies = [f.name for f in self._model.frames
-                      if f.type == pin.FrameType.BODY and f.parentJoint == k]
-            names.append(bodies[0] if bodies else self.joint_names[k - 1])
-        return tuple(names)
-
-    def frame_pose(self, q: Array, frame: str | None = None) -> Array:
-        """Pose of a frame in the base frame, (4, 4)."""
-        frame_id = self._frame_id(frame or self.tool_frame)
-        pin.framesForwardKinematics(self._model, self._data, q)
-        return np.array(self._data.oMf[frame_id].homogeneous)
-
-    def joint_poses(self, q: Array) -> Array:
-        """Poses of the frames of all joints in the base frame, (n, 4, 4)."""
-        pin.forwardKinematics(self._model, self._data, q)
-        return np.array([placement.homogeneous for placement in list(self._data.oMi)[1:]])
-
-    def jacobian(self, q: Array, frame: str | None = None) -> Array:
-        """[linear; angular] velocity of a frame per joint velocity, base axes, (6, n)."""
-        frame_id = self._frame_id(frame or self.tool_frame)
-        return np.array(pin.computeFrameJacobian(self._model, self._data, q, frame_id,
-                                                 pin.LOCAL_WORLD_ALIGNED))
-
-    def tool_kinematics(self, q: Array) -> tuple[Array, Array]:
-        """Tool position [m], (3,), and its velocity per joint velocity, (3, n), base frame."""
-        frame_id = self._frame_id(self.tool_frame)
-        J = pin.computeFrameJacobian(self._model, self._data, q, frame_id,
-                                     pin.LOCAL_WORLD_ALIGNED)
-        placement = pin.updateFramePlacement(self._model, self._data, frame_id)
-        return placement.translation, J[:3]
-
-    def point_jacobian(self, q: Array, link: str, point: ArrayLike) -> Array:
-        """Velocity of a point fixed to a link (given in link axes) per joint velocity, (3, n)."""
-        J = self.jacobian(q, link)
-        r = self.frame_pose(q, link)[:3, :3] @ np.asarray(point, float)
-        return np.asarray(J[:3] - pin.skew(r) @ J[3:])
-
-    def moving_joint(self, frame: str) -> int:
-        """Index of the last joint that moves a frame; -1: fixed to the base."""
-        return int(self._model.frames[self._frame_id(frame)].parentJoint) - 1
-
-    def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
-        """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
-        frame_id = self._frame_id(self.tool_frame)
-        pin.forwardKinematics(self._model, self._data, q, dq, np.zeros(self.n))
-        return np.array(pin.getFrameClassicalAcceleration(
-            self._model, self._data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector)
-
-    # -- inside ------------------------------------------------------------------------------
-
-    def _frame_id(self, frame: str) -> int:
-        number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian
-        if number is None:
-            if not self._model.existFrame(frame):
-                raise UnknownName('frame', frame, self.frame_names, self.name)
-            number = self._frame_ids[frame] = int(self._model.getFrameId(frame))
-        return number
-
-    def _float(self, q: Array, dq: Array, ddq: Array,
-               motion: BaseMotion | None = None) -> tuple[Array, Array, Array]:
-        velocity, acceleration = np.zeros(6), np.zeros(6)
-        if motion is not None:
-            # Seen from a frame that moves along with the base at this instant. The specific force
-            # holds gravity too, so the model's own gravity is taken out again.
-            velocity[3:] = motion.angular_velocity
-            acceleration[:3] = motion.specific_force + self._model.gravity.linear
-            acceleration[3:] = motion.angular_acceleration
-        return (np.concatenate([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], q]),
-                np.concatenate([velocity, dq]), np.concatenate([acceleration, ddq]))
-
-    def _batch(self, *samples: ArrayLike) -> list[Array]:
-        arrays = [np.ascontiguousarray(s, float) for s in samples]
-        for array in arrays:
-            if array.ndim != 2 or array.shape[1] != self.n or array.shape != arrays[0].shape:
-                raise BadValue(f'{self.name}: shape of a batch', array.shape,
-                               f'(N, {self.n}), the same for all')
-        return arrays
-
     def _copy(self) -> ArmModel:
+        """The same arm with a Pinocchio model of its own; `_renew` once that is changed."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._model = self._model.copy()
         return other
-
-    def _renew(self) -> None:
-        self._data = self._model.createData()
-        self._floating = _floating_base(self._model)
-        self._floating_data = self._floating.createData()
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """Vector product, (3,); a tenth of the time of np.cross."""
-    a0, a1, a2 = a.tolist()
-    b0, b1, b2 = b.tolist()
-    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
-
-
-def _parse(urdf: str) -> pin.Model:
-    try:
-        return pin.buildModelFromXML(urdf)
-    except (ValueError, RuntimeError, IndexError) as error:
-        raise ArmsenseError(f'the URDF cannot be read: {" ".join(str(error).split())}') from error
-
-
-def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
-    """The model with only the named joints, in that order."""
-    present = list(model.names)[1:]
-    wanted = list(joint_names) if joint_names is not None else present
-    for name in wanted:
-        if name not in present:
-            raise UnknownName('joint', name, present, 'URDF')
-    locked = [model.getJointId(name) for name in present if name not in wanted]
-    if locked:
-        model = pin.buildReducedModel(model, locked, pin.neutral(model))
-    if list(model.names)[1:] != wanted:
-        raise BadValue('order of the joints', wanted, f'that of the URDF: {present}')
-    if model.nq != model.nv or model.nv != len(wanted):
-        raise ArmsenseError('every joint must be revolute or prismatic with limits; '
-                            'continuous joints are not supported')
-    return model
-
-
-def _floating_base(model: pin.Model) -> pin.Model:
-    """The same arm on a free-flying, massless base: its first six torques are the base wrench."""
-    root = pin.Model()
-    root.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'base')
-    root.addFrame(pin.Frame('base_attachment', 1, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
-    root.gravity = model.gravity
-    frame_id = root.getFrameId('base_attachment')
-    floating = pin.appendModel(root, model, frame_id, pin.SE3.Identity())
-    floating.inertias[1] = pin.Inertia.Zero()   # appendModel brings the base link's own mass along
-    return floating
-
-
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
-    array = np.asarray(values, float)
-    if array.shape != (size,):
-        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
-    if not np.isfinite(array).all():
-        raise BadValue(what, array.tolist(), 'finite')
-    return array

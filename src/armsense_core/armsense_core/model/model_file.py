@@ -19,7 +19,8 @@ from armsense_core import schema
 from armsense_core.detector.thresholds import Thresholds
 from armsense_core.errors import ArmsenseError, BadValue, UnknownName
 from armsense_core.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
-from armsense_core.model.arm_model import ArmModel, Array, PARAMETER_NAMES
+from armsense_core.model.arm_model import ArmModel, PARAMETER_NAMES
+from armsense_core.model.pinocchio_arm import Array
 from armsense_core.schema import quantity
 
 FORMAT = 1
@@ -170,15 +171,7 @@ class ModelFile:
     @classmethod
     def read(cls, path: str | Path, arm: str | None = None) -> ModelFile:
         """Read and check; with `arm`, a file of another arm is an error."""
-        path = Path(path)
-        data = schema.read_yaml(path)
-        if data.get('format') != FORMAT:
-            raise BadValue(f'{path.name}: format', data.get('format'), f'{FORMAT}')
-        model = schema.load(cls, data, path.name)
-        if arm is not None and model.arm != arm:
-            raise ArmsenseError(
-                f'{path.name} is a model of arm {model.arm!r}; this arm is {arm!r}')
-        return model
+        return schema.read_arm_file(cls, path, 'a model', FORMAT, arm)
 
     def write(self, path: str | Path) -> None:
         """Write whole or not at all."""

@@ -143,7 +143,7 @@ class ReactionMachine:
     def led_to(self, q: Array) -> None:
         """A hand has led the arm to q [rad], (n,): hold there from now on."""
         if self.phase is Phase.HOLDING:
-            self._hold = self._inside(q)
+            self._hold = self._limits.inside(q)
 
     def arrived(self) -> None:
         """The rest of the trajectory has been driven."""
@@ -198,7 +198,7 @@ class ReactionMachine:
         self._contact = np.array(state.q)
         self._impulse = self._none
         self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
-        self._hold = self._inside(self._contact)
+        self._hold = self._limits.inside(self._contact)
         self._way_back = None
         self._admittance.reset()
         self._active = 'stop' if again else self.strategy
@@ -223,7 +223,7 @@ class ReactionMachine:
     def _stop(self, state: ArmState) -> Directive:
         """Back to the point of contact; a joint that has yielded further stays there."""
         yielded = (state.q - self._contact) * self._impulse > 0.0
-        self._hold = self._inside(np.where(yielded, state.q, self._contact))
+        self._hold = self._limits.inside(np.where(yielded, state.q, self._contact))
         if self._time > self.options.timeout or self._still_for >= self.options.quiet_time:
             return self._rest_at(self._hold, 'stopped')
         return Directive(self.phase, Reference.at_rest(self._hold))
@@ -232,7 +232,7 @@ class ReactionMachine:
         gain = self._over if self._time <= self.options.reflex_time else 1.0
         x, v = self._admittance.step(gain * residual, dt)
         wanted = self._contact + x
-        q = self._inside(wanted)
+        q = self._limits.inside(wanted)
         done = (self._quiet_for >= self.options.quiet_time
                 and np.abs(v).max() < self.options.rest_speed)
         if done or self._time > self.options.timeout:
@@ -245,7 +245,7 @@ class ReactionMachine:
             np.abs(state.dq).max() < self.options.rest_speed)
         if still and (limit > 0.0 or self._resume_wanted):
             return self._rest_at(state.q, 'left alone')
-        return Directive(self.phase, Reference.at_rest(self._inside(state.q)), law='float')
+        return Directive(self.phase, Reference.at_rest(self._limits.inside(state.q)), law='float')
 
     def _hold_still(self, state: ArmState) -> Directive:
         if self._resume_wanted and self._quiet_for >= self.options.quiet_time:
@@ -264,7 +264,7 @@ class ReactionMachine:
             return None
         push = self._impulse / size
         missing = self.options.clearance - float(push @ (self._hold - self._contact))
-        goal = self._inside(self._hold + max(missing, 0.0) * push)
+        goal = self._limits.inside(self._hold + max(missing, 0.0) * push)
         way = float(np.abs(goal - self._hold).max())
         if way < SMALLEST_WAY:
             return None
@@ -291,12 +291,9 @@ class ReactionMachine:
         return Directive(self.phase, Reference.at_rest(self._hold))
 
     def _rest_at(self, q: Array, text: str) -> Directive:
-        self._hold = self._inside(q)
+        self._hold = self._limits.inside(q)
         self._enter(Phase.HOLDING, text)
         return Directive(self.phase, Reference.at_rest(self._hold))
-
-    def _inside(self, q: Array) -> Array:
-        return np.minimum(np.maximum(q, self._limits.lower), self._limits.upper)
 
     def _enter(self, phase: Phase, text: str) -> None:
         self.phase, self.explanation = phase, text

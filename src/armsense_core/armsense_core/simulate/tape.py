@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.detector import Detection
 from armsense_core.errors import BadValue
+from armsense_core.model.base_motion import BaseMotion
 
 Array = NDArray[np.float64]
 SECOND = 10**9   # [ns]
@@ -49,6 +50,7 @@ class Tape(NamedTuple):
     joint_position: Array         # [rad] (N, n) or (N, 0)
     strain: Array                 # [1] (N, n) or (N, 0)
     enabled: NDArray[np.bool_]    # (N,)
+    base_motion: Array | None = None   # rows of `BaseMotion`, (N, 3, 3); None: the base stands
 
     @classmethod
     def of(cls, stamps: Iterable[int], readings: Sequence[BoardReading],
@@ -70,9 +72,10 @@ class Tape(NamedTuple):
 
     def part(self, begin: int, end: int) -> Tape:
         """The readings from number `begin` up to but not including `end`."""
+        ride = None if self.base_motion is None else self.base_motion[begin:end]
         return Tape(self.stamp[begin:end], self.position[begin:end], self.torque[begin:end],
                     self.joint_position[begin:end], self.strain[begin:end],
-                    self.enabled[begin:end])
+                    self.enabled[begin:end], ride)
 
 
 class Trace(NamedTuple):
@@ -105,11 +108,11 @@ def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
     detections: list[tuple[int, Detection]] = []
     links: list[str] = []
     step, last = monitor.step, int(tape.stamp[0])
-    joint_position, strain = tape.joint_position, tape.strain
+    joint_position, strain, ride = tape.joint_position, tape.strain, tape.base_motion
     for k, stamp in enumerate(tape.stamp.tolist()):
         dt, last = (stamp - last) * 1e-9, stamp
         result = step(tape.position[k], tape.torque[k], joint_position[k], strain[k],
-                      bool(tape.enabled[k]), dt)
+                      bool(tape.enabled[k]), dt, None if ride is None else BaseMotion(*ride[k]))
         q[k], dq[k], raw[k], filtered[k] = result.q, result.dq, result.raw, result.filtered
         threshold[k], exceeded[k], valid[k] = result.threshold, result.exceeded, result.valid
         if result.detection is not None:

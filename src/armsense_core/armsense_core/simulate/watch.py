@@ -1,10 +1,10 @@
 """The same answers as `tape.watch`, several times faster where a tape allows it.
 
-Sensor processing does not depend on the observer's past, so a regular tape (one period, no NaN) is
-processed in one go; only the observer goes from sample to sample, and the detector where something
-exceeds a threshold. Observers that differ by their filter alone share the dynamics. Every number
-is computed by the same operations in the same order, so the result is the same bit for bit; a test
-compares both.
+Sensor processing does not depend on the observer's past, so a regular tape (one period, no NaN, a
+base that stands) is processed in one go; only the observer goes from sample to sample, and the
+detector where something exceeds a threshold. Observers that differ by their filter alone share the
+dynamics. Every number is computed by the same operations in the same order, so the result is the
+same bit for bit; a test compares both.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def _trace(monitor: CollisionMonitor, tape: Tape, reading: DriveReading, observe
 def _regular(monitor: CollisionMonitor, tape: Tape) -> bool:
     """Whether the short way is the same as the long one."""
     limits, options = monitor.detector.thresholds, monitor.detector.options
+    if tape.base_motion is not None:
+        return False
     if limits.velocity or limits.acceleration or any(options.standstill_margin) or any(
             options.reversal_margin):
         return False

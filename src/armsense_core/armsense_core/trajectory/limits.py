@@ -59,6 +59,10 @@ class Limits:
                    velocity=model.velocity_limits, acceleration=acceleration, jerk=jerk,
                    torque=torque)
 
+    def inside(self, q: Array) -> Array:
+        """The nearest position within the limits [rad], (n,)."""
+        return np.minimum(np.maximum(q, self.lower), self.upper)
+
     def scaled(self, factor: float) -> Limits:
         """The same with velocity, acceleration and jerk times `factor`."""
         return replace(self, velocity=self.velocity * factor,

@@ -8,6 +8,7 @@ timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from struct import Struct
 from time import monotonic, sleep
@@ -19,7 +20,11 @@ MAX_PACKET = 256      # [byte]
 
 
 class SeqpacketTransport:
-    """`SpiTransport` to the board that listens on a socket path."""
+    """`SpiTransport` to the board that listens on a socket path.
+
+    A board that has gone, because its simulator was killed, is looked for at every transfer: as
+    on a real bus, one that comes back is simply there again.
+    """
 
     def __init__(self, path: str, timeout: float = 0.005, connect_timeout: float = 0.0) -> None:
         """Connect to an emulated board.
@@ -34,40 +39,51 @@ class SeqpacketTransport:
         """
         self._timeout = timeout
         self._number = 0
+        self._path: str | None = path      # None: closed for good
         self._socket: socket.socket | None = connect_seqpacket(path, connect_timeout)
 
     def transfer(self, frame: bytes) -> bytes:
         """Reply to `frame`; empty if it was dropped, came too late or the board is gone."""
-        if self._socket is None:
+        connection = self._socket = self._socket or self._reconnected()
+        if connection is None:
             return b''
         self._number = (self._number + 1) & 0xFFFFFFFF
         number = ENVELOPE.pack(self._number)
         deadline = monotonic() + self._timeout
         try:
-            self._socket.settimeout(self._timeout)
-            self._socket.send(number + frame)
-            while packet := self._socket.recv(MAX_PACKET):
+            connection.settimeout(self._timeout)
+            connection.send(number + frame)
+            while packet := connection.recv(MAX_PACKET):
                 if packet.startswith(number):
                     return packet[ENVELOPE.size:]
                 left = deadline - monotonic()
                 if left <= 0.0:
                     return b''
-                self._socket.settimeout(left)
+                connection.settimeout(left)
         except TimeoutError:
             return b''
         except OSError:
-            self.close()
+            self._drop()
             return b''
-        self.close()     # an empty packet is the end of the connection
+        self._drop()     # an empty packet is the end of the connection
         return b''
 
     @property
     def connected(self) -> bool:
-        """False once the other end has gone."""
+        """False while the other end is gone."""
         return self._socket is not None
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket for good."""
+        self._path = None
+        self._drop()
+
+    def _reconnected(self) -> socket.socket | None:
+        with contextlib.suppress(TransportUnavailable):
+            return None if self._path is None else connect_seqpacket(self._path)
+        return None
+
+    def _drop(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None

@@ -8,9 +8,8 @@ import numpy as np
 
 from armsense_core.identify.friction_columns import STATIC
 from armsense_core.identify.identified_model import IdentifiedModel, Prediction
-from armsense_core.identify.preprocess import decimate, Motion, motion, regular, without_delay
-from armsense_core.identify.recording import Array, Recording
-from armsense_core.identify.training import RATE_FACTOR
+from armsense_core.identify.preprocess import Motion
+from armsense_core.identify.recording import Array
 from armsense_core.identify.uncertainty import BaseEstimate
 from armsense_core.identify.validation import (
     correlation_factor,
@@ -47,7 +46,7 @@ class Evidence:
         measured, _ = _pooled(train, model.cutoff)
         shown = unseen or train
         residual = np.subtract(*shown[0].band(model.cutoff))
-        moving, tau = _working(model, job.training[0])
+        smooth = model.smooth(job.training[0])
         assert model.base is not None
         return cls(
             train=train, unseen=unseen, train_error=model.train,
@@ -56,7 +55,8 @@ class Evidence:
             rate=shown[0].rate,
             correlation=np.array([correlation_factor(column) for column in residual.T]),
             white=_white(residual, shown[0].rate, model.cutoff),
-            motion=moving, friction=_friction(model, moving, tau), base=model.base)
+            motion=smooth.motion, base=model.base,
+            friction=_friction(model, smooth.motion, smooth.working.tau))
 
     @property
     def shown(self) -> Prediction:
@@ -73,14 +73,6 @@ def _white(residual: Array, rate: float, cutoff: float) -> Array:
 def _pooled(predictions: list[Prediction], cutoff: float) -> tuple[Array, Array]:
     bands = [prediction.band(cutoff) for prediction in predictions]
     return np.concatenate([m for m, _ in bands]), np.concatenate([p for _, p in bands])
-
-
-def _working(model: IdentifiedModel, recording: Recording) -> tuple[Motion, Array]:
-    """Smooth motion and torques at the working rate."""
-    even, _ = regular(recording)
-    work = without_delay(decimate(even, RATE_FACTOR * model.cutoff), model.velocity_delay)
-    velocity = model.velocity if work.dq is not None else 'position'
-    return motion(work, model.motion_cutoff, velocity), work.tau
 
 
 def _friction(model: IdentifiedModel, moving: Motion, tau: Array) -> Array:

@@ -1,0 +1,33 @@
+"""How the commands of the suite end: with a result, with one line that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+import sys
+from typing import Any
+
+from armsense_core.errors import ArmsenseError
+
+
+def answer(name: str, work: Callable[[], dict[str, Any]], as_json: bool,
+           interrupted: str = 'interrupted') -> int:
+    """Do the work of a command; returns its exit code.
+
+    Args:
+        name: Of the command, before what goes wrong.
+        work: What it does; returns its result.
+        as_json: Print the result, as the last line.
+        interrupted: What Ctrl-C has left.
+    """
+    try:
+        result = work()
+    except ArmsenseError as error:
+        print(f'{name}: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f'{name}: {interrupted}', file=sys.stderr)
+        return 130
+    if as_json:
+        print(json.dumps(result))
+    return 0

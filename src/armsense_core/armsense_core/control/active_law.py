@@ -1,0 +1,65 @@
+"""The law that answers now, and how another one or another model takes over."""
+
+from __future__ import annotations
+
+from armsense_core.control.config import ControllerConfig
+from armsense_core.control.law import Law
+from armsense_core.control.switcher import Switcher
+from armsense_core.control.types import ArmState, board_torque, Reference
+from armsense_core.model import ArmModel
+from armsense_core.trajectory import Limits
+
+INSTANT = 1e-6   # [s] steps of two laws that answer the same instant
+
+
+class ActiveLaw:
+    """One of the laws of an arm; each is made when it is first asked for."""
+
+    def __init__(self, config: ControllerConfig, model: ArmModel, limits: Limits,
+                 name: str) -> None:
+        """Prepare.
+
+        Args:
+            config: Gains of the laws.
+            model: The arm.
+            limits: Of the arm.
+            name: Of the first law.
+        """
+        self._config, self._model = config, model
+        self._made: dict[str, Law] = {}
+        self.switcher = Switcher(limits.torque, config.switch_time)
+        self.law = self.find(name)
+
+    def find(self, name: str) -> Law:
+        """A law by name."""
+        if name not in self._made:
+            self._made[name] = self._config.make(name, self._model)
+        return self._made[name]
+
+    def change(self, law: Law, state: ArmState, reference: Reference) -> None:
+        """Let a law take over; the torque at this state stays for the moment."""
+        old = board_torque(self.law.step(state, reference, INSTANT), state) + self.switcher.bias
+        if law is not self.law:
+            law.reset(state)
+        law.set_model(self._model)
+        new = board_torque(law.step(state, reference, INSTANT), state)
+        self.switcher.start(old, new, 1e-3)
+        self.law = law
+
+    def take_over(self, law: Law, state: ArmState) -> None:
+        """Let a law take over at once, as a reaction must."""
+        self.switcher.cancel()
+        law.reset(state)
+        self.law = law
+
+    def set_model(self, model: ArmModel, state: ArmState, reference: Reference) -> None:
+        """Go on with other inertias, without a jump of torque."""
+        self._model = model
+        self.change(self.law, state, reference)
+        for law in self._made.values():
+            law.set_model(model)
+
+    def halt(self, state: ArmState) -> None:
+        """A reaction begins: drop what still drives the arm into the contact."""
+        self.switcher.cancel()
+        self.law.halt(state)
