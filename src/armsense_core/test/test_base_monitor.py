@@ -147,6 +147,18 @@ def test_a_long_contact_is_no_wrong_layout(running):
     assert monitor.layout_problem == ''
 
 
+def test_many_pushes_on_a_known_layout_are_no_wrong_layout(running):
+    bench, monitor = running
+    bench.run(monitor, 4.0)
+    for k in range(12):
+        side = 1.0 if k % 2 else -1.0
+        bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 8.0 * side, -10.0 * side])
+        assert any(r.detection for r in bench.run(monitor, 0.4)), k
+        bench.plant.release()
+        bench.run(monitor, 0.4)
+    assert monitor.layout_problem == ''
+
+
 def test_thresholds_are_learned_with_their_meaning(running):
     bench, monitor = running
     with pytest.raises(ArmsenseError, match='10 s of residuals'):

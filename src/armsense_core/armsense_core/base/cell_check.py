@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 MOST_CELLS = 6         # up to which all orders are tried
 GOOD_FIT = 0.9         # share of the predicted change that a right layout explains
 CLEARLY_BETTER = 0.2   # by which another order must explain more
+DECISIVE = 10.0        # times as much that all other orders leave unexplained
 
 
 class CellFault(NamedTuple):
@@ -112,7 +113,14 @@ class LayoutReport(NamedTuple):
     explained: float             # share of the predicted change that is measured
     order: tuple[int, ...]       # best order: cell k of the layout is read as channel order[k]
     best: float                  # share that this order explains
+    runner_up: float             # largest share that any other than the layout's order explains
     message: str                 # for people
+
+    @property
+    def settled(self) -> bool:
+        """The layout fits, and the motion has shown that no other order would."""
+        return (self.explained >= GOOD_FIT
+                and 1.0 - self.runner_up > DECISIVE * (1.0 - self.explained))
 
 
 def check_layout(layout: CellLayout, forces: Array, predicted: Array) -> LayoutReport:
@@ -141,11 +149,13 @@ def check_layout(layout: CellLayout, forces: Array, predicted: Array) -> LayoutR
     m = layout.cells
     own = tuple(range(m))
     orders = itertools.permutations(own) if m <= MOST_CELLS else _swaps(own)
-    best = max(orders, key=explained)
-    now, top = explained(own), explained(best)
+    shares = {order: explained(order) for order in orders}
+    now = shares.pop(own)
+    other = max(shares, key=lambda order: shares[order])
+    best, top = (own, now) if now >= shares[other] else (other, shares[other])
     if now >= GOOD_FIT or (now >= top - CLEARLY_BETTER and now > 0.5):
-        return LayoutReport(True, now, own, now, 'the layout fits')
-    return LayoutReport(False, now, best, top, _describe(own, best, now, top))
+        return LayoutReport(True, now, own, now, shares[other], 'the layout fits')
+    return LayoutReport(False, now, best, top, shares[other], _describe(own, best, now, top))
 
 
 def _swaps(own: tuple[int, ...]) -> list[tuple[int, ...]]:

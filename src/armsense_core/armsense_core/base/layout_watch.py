@@ -1,4 +1,8 @@
-"""Whether the cells are where the layout says, judged while the arm moves."""
+"""Whether the cells are where the layout says, judged while the arm moves.
+
+Cells are exchanged while somebody wires them, not at work: a layout that has once been seen to be
+the right one stays so. Later misfits are contacts.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,7 @@ class LayoutWatch:
         self._predicted.clear()
         self._low: Array | None = None
         self._cycle = 0
+        self.settled = False   # the layout was seen to be right
 
     def step(self, force: Array, predicted: Array, dt: float) -> None:
         """Note a cycle: forces [N], (m,), and the predicted felt wrench, (k,)."""
@@ -53,13 +58,14 @@ class LayoutWatch:
         return len(self._forces) < FEWEST
 
     def judge(self) -> LayoutReport | None:
-        """What the motion so far says; None: it is too little."""
-        if self.too_short:
+        """What the motion so far says; None: it is too little, or all has been said."""
+        if self.too_short or self.settled:
             return None
         predicted = np.array(self._predicted)
         if (predicted.std(axis=0) > self._change).sum() < 2:
             return None
         report = check_layout(self.layout, np.array(self._forces), predicted)
+        self.settled = report.settled
         # A contact changes the forces, too, but no exchange of cells would explain it.
         certain = report.best >= GOOD_FIT or len(self._forces) == SAMPLES
         return report if report.fits or certain else None

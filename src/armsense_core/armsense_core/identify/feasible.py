@@ -22,11 +22,10 @@ from scipy import sparse
 
 from armsense_core.errors import ArmsenseError
 from armsense_core.identify.recording import Array
-from armsense_core.identify.regression import solve_normal
 from armsense_core.model.arm_model import ArmModel
 
 MASS_FACTORS = (0.25, 4.0)   # of the nominal mass; published plausibility is 0.2 to 5
-STIFFER = (0.0, 1e-11, 1e-9, 1e-7)   # of the largest entry
+ROUNDING = 1e-15             # of the largest eigenvalue: below it there is nothing but rounding
 MARGIN = 1e-4                # of the nominal pseudo-inertia: keeps the optimum strictly inside
 TRIANGLE = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
 
@@ -91,29 +90,38 @@ def solve_feasible(
     scale = np.ones(p)
     scale[:10 * n] = parameter_scale(nominal)
     scale[10 * n:] = 1.0 / np.sqrt(np.maximum(np.diag(H)[10 * n:], 1e-12 * np.diag(H).max()))
-    P = H * np.outer(scale, scale)
-    # From the free optimum the cost starts at zero: no digits are lost to a large constant.
-    free = solve_normal(P, f * scale)
-    rest = f * scale - P @ free
+    R, d = _square_root(H * np.outer(scale, scale), f * scale)
     blocks, limits, cones = linear_rows(p, bounds, not_negative, rows, total_mass, scale)
     for k in range(n):
         block, limit = _semidefinite(p, k, nominal, scale)
         blocks.append(block)
         limits.append(limit)
         cones.append(clarabel.PSDTriangleConeT(4))
+    # Variables x and y = R x - d, cost y^T y: R has half the digits of H between its largest and
+    # its smallest direction, and an interior-point method needs those digits.
+    rank = len(d)
+    A = sparse.block_array([[sparse.csc_matrix(R), -sparse.eye_array(rank)],
+                            [sparse.vstack(blocks), None]], format='csc')
+    cost = sparse.block_diag([sparse.csc_matrix((p, p)), 2.0 * sparse.eye_array(rank)],
+                             format='csc')
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    A, b = sparse.vstack(blocks, format='csc'), np.concatenate(limits)
-    for stiffer in STIFFER:      # towards the free optimum, where the problem is too ill-posed
-        Q = P + stiffer * np.diag(P).max() * np.eye(p)
-        solution = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(2.0 * Q)), -2.0 * rest, A,
-                                          b - A @ free, cones, settings).solve()
-        if str(solution.status) in ('Solved', 'AlmostSolved'):
-            break
-    else:
+    solution = clarabel.DefaultSolver(
+        cost, np.zeros(p + rank), A, np.concatenate([d, *limits]),
+        [clarabel.ZeroConeT(rank), *cones], settings).solve()
+    if str(solution.status) not in ('Solved', 'AlmostSolved'):
         raise ArmsenseError(f'no physically consistent model: the solver says {solution.status}; '
                             'check mass bounds, gravity and torque units')
-    return np.asarray((free + np.asarray(solution.x)) * scale)
+    return np.asarray(solution.x[:p]) * scale
+
+
+def _square_root(P: Array, f: Array) -> tuple[Array, Array]:
+    """R (r, p) and d (r,) with |R x - d|^2 = x^T P x - 2 f^T x, but for a constant."""
+    values, vectors = np.linalg.eigh(P)
+    real = values > ROUNDING * values[-1]
+    root = np.sqrt(values[real])
+    V = vectors[:, real]
+    return root[:, None] * V.T, V.T @ f / root
 
 
 def parameter_scale(nominal: Array) -> Array:
