@@ -24,7 +24,7 @@ from rich.table import Table
 from armsense_bringup.demo_figure import draw
 from armsense_bringup.demo_report import read_run, Run
 from armsense_bringup.demo_run import run
-from armsense_bringup.demo_scenario import Demo, START
+from armsense_bringup.demo_scenario import Demo
 from armsense_bringup.demo_web import web_monitor
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console
     begin = time.monotonic()
     joints = list(ArmConfig.load(options.arm).joint_names)
     runs = _both_runs(options, joints, root, folder, console)
-    draw(*runs, joints, START, folder / 'demo.png')
+    draw(*runs, joints, folder / 'demo.png')
     _draw_strip(options.arm, runs[0], folder, console)
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
@@ -104,9 +104,9 @@ def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folde
     runs = []
     for reaction, text in (('resume', 'with reaction'), ('ignore', 'without reaction')):
         with console.status(f'{options.arm}: {text} ...'):
-            bag = run(demo, joints, reaction, root / 'launch' / 'arm.launch.xml',
-                      folder / reaction, lockstep=not options.realtime)
-            runs.append(read_run(bag))
+            runs.append(read_run(*run(
+                demo, joints, reaction, root / 'launch' / 'arm.launch.xml', folder / reaction,
+                lockstep=not options.realtime)))
         console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
                       f'{len(runs[-1].touches)} contacts')
     return runs[0], runs[1]
@@ -146,7 +146,7 @@ def _table(with_reaction: Run, without: Run) -> Table:
         for touch in data.touches:
             delay = touch.delay
             table.add_row(
-                name, f'{touch.begin - START:.3f}', touch.link,
+                name, f'{touch.begin:.3f}', touch.link,
                 '[red]missed[/red]' if delay is None else f'{delay * 1e3:.0f}', touch.felt_link,
                 f'{touch.peak:.1f}', f'{(touch.end - touch.begin) * 1e3:.0f}')
         table.add_row(name, '', '', f'{data.false_alarms} false alarms', '', '', '')

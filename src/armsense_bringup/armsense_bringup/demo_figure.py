@@ -19,63 +19,62 @@ PHASE_COLOURS = {'reacting': '#d62728', 'holding': '#ff9896', 'verifying': '#ffb
 ZOOM = (0.05, 0.12)   # [s] before and after the first contact
 
 
-def draw(with_reaction: Run, without: Run, joints: list[str], start: float, path: Path) -> None:
+def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> None:
     """Write the figure.
 
     Args:
         with_reaction: The run that reacts.
         without: The same run without reaction.
         joints: Names.
-        start: Of the motion [s]; the axes count from there.
         path: PNG file.
     """
     figure, axes = plt.subplots(3, 1, figsize=(9.0, 8.2), height_ratios=(1.0, 1.0, 1.1),
                                 constrained_layout=True)
     run = with_reaction
-    _positions(axes[0], run, joints, start)
-    _residuals(axes[1], run, joints, start)
+    _positions(axes[0], run, joints)
+    _residuals(axes[1], run, joints)
     for axis in axes[:2]:
-        _phases(axis, run, start)
-        axis.set_xlim(-0.5, run.time[-1] - start)
+        _phases(axis, run)
+        axis.set_xlim(-0.5, run.time[-1])
         for touch in run.touches:
-            axis.axvline(touch.begin - start, color='black', lw=0.8, ls=':')
+            axis.axvline(touch.begin, color='black', lw=0.8, ls=':')
     axes[1].set_xlabel('time [s]')
     _forces(axes[2], with_reaction, without)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
-def _positions(axis: Axes, run: Run, joints: list[str], start: float) -> None:
+def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
     for k, name in enumerate(joints):
-        axis.plot(run.time[::10] - start, run.position[::10, k], color=COLOURS[k], label=name)
+        axis.plot(run.time[::10], run.position[::10, k], color=COLOURS[k], label=name)
     axis.set_ylabel('joint angle [rad]')
     axis.legend(loc='upper right', ncols=len(joints), fontsize=8)
     axis.set_title('The arm swings against an obstacle, retracts, goes on, and is pushed at rest',
                    fontsize=10, loc='left')
 
 
-def _residuals(axis: Axes, run: Run, joints: list[str], start: float) -> None:
+def _residuals(axis: Axes, run: Run, joints: list[str]) -> None:
     share = run.residual / run.threshold
     for k, _ in enumerate(joints):
-        axis.plot(run.residual_time - start, share[:, k], color=COLOURS[k], lw=1.0)
+        axis.plot(run.residual_time, share[:, k], color=COLOURS[k], lw=1.0)
     for sign in (-1, 1):
         axis.axhline(sign, color='black', lw=0.8, ls='--')
     for touch in run.touches:
         if touch.felt is not None:
-            axis.plot(touch.felt - start, 0.0, marker='v', color='#d62728', ms=7, clip_on=False)
+            axis.plot(touch.felt, 0.0, marker='v', color='#d62728', ms=7, clip_on=False)
     axis.set_ylim(-3.0, 3.0)
     axis.set_ylabel('residual / threshold')
     axis.text(0.005, 0.97, 'dashed: threshold; triangle: collision reported; dotted: true contact',
               transform=axis.transAxes, va='top', fontsize=8)
 
 
-def _phases(axis: Axes, run: Run, start: float) -> None:
+def _phases(axis: Axes, run: Run) -> None:
     ends = [t for t, _ in run.phases[1:]] + [float(run.time[-1])]
     for (begin, phase), end in zip(run.phases, ends, strict=True):
         if phase in PHASE_COLOURS:
-            axis.axvspan(begin - start, end - start, color=PHASE_COLOURS[phase], alpha=0.25, lw=0)
+            axis.axvspan(begin, end, color=PHASE_COLOURS[phase], alpha=0.25, lw=0)
             if end - begin > 0.5:
-                axis.text((begin + end) / 2 - start, 0.03, phase, ha='center', fontsize=7,
+                axis.text((begin + end) / 2, 0.03, phase, ha='center', fontsize=7,
                           transform=axis.get_xaxis_transform())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from armsense_bringup.demo_report import Run
-from armsense_bringup.demo_scenario import Demo, RADIUS, REMOVED, START
+from armsense_bringup.demo_scenario import Demo, RADIUS, REMOVED
 from armsense_sim import make_plant
 from armsense_sim.render import Camera, save_strip
 
@@ -20,7 +20,7 @@ def draw_strip(demo: Demo, run: Run, path: Path) -> None:
     frames = []
     with Camera(plant, width=SIZE[0], height=SIZE[1]) as camera:
         for time, caption in _moments(run):
-            present = time < START + REMOVED
+            present = time < REMOVED
             if present and 'obstacle' not in plant.obstacles:
                 plant.reset(run.position[0])
                 plant.place_obstacle('obstacle', demo.obstacle, radius=RADIUS)

@@ -42,7 +42,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, ready for table and figure."""
+    """One run, ready for table and figure; times count from the begin of the motion."""
 
     time: Array             # [s] (N,)
     position: Array         # [rad] (N, n)
@@ -60,8 +60,8 @@ class Run:
         return any(phase == 'resuming' for _, phase in self.phases)
 
 
-def read_run(bag: Path) -> Run:
-    """Read a bag of the demo."""
+def read_run(bag: Path, start: float) -> Run:
+    """Read a bag of the demo, whose motion began at `start` [s]."""
     messages: dict[str, list[Any]] = {topic: [] for topic in TYPES}
     with next(bag.glob('*.mcap')).open('rb') as file:
         reader = make_reader(file)
@@ -71,24 +71,25 @@ def read_run(bag: Path) -> Run:
     states = sorted(messages['/motor_states'], key=lambda m: m.seq)
     residuals = [m for m in messages['/residual'] if m.valid]
     truth = messages['/ground_truth']
-    collisions = [(_stamp(m), m.link) for m in messages['/collision']]
-    touches = _touches(truth, collisions)
+    collisions = [(_stamp(m) - start, m.link) for m in messages['/collision']]
+    touches = _touches(truth, collisions, start)
     phases = [m for topic, ms in messages.items() if topic.endswith('reaction_state') for m in ms]
     return Run(
-        time=np.array([_stamp(m) for m in states]),
+        time=np.array([_stamp(m) - start for m in states]),
         position=np.array([m.position for m in states]),
-        residual_time=np.array([_stamp(m) for m in residuals]),
+        residual_time=np.array([_stamp(m) - start for m in residuals]),
         residual=np.array([m.filtered for m in residuals]),
         threshold=np.array([m.threshold for m in residuals]),
-        contact_time=np.array([_stamp(m) for m in truth]),
+        contact_time=np.array([_stamp(m) - start for m in truth]),
         contact_force=np.array([_force(m) for m in truth]),
         touches=touches,
         false_alarms=sum(not any(t.begin <= stamp <= t.end + SEARCH for t in touches)
                          for stamp, _ in collisions),
-        phases=tuple((m.stamp.sec + 1e-9 * m.stamp.nanosec, m.state) for m in phases))
+        phases=tuple((m.stamp.sec + 1e-9 * m.stamp.nanosec - start, m.state) for m in phases))
 
 
-def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]]) -> tuple[Touch, ...]:
+def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]],
+             start: float) -> tuple[Touch, ...]:
     groups: list[list[ContactTruth]] = []
     for message in truth:
         if _force(message) <= 0.0:
@@ -98,7 +99,7 @@ def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]]) -> 
         groups[-1].append(message)
     touches = []
     for group in groups:
-        begin, end = _stamp(group[0]), _stamp(group[-1])
+        begin, end = _stamp(group[0]) - start, _stamp(group[-1]) - start
         felt = next(((s, link) for s, link in collisions if begin <= s <= end + SEARCH), None)
         touches.append(Touch(begin, end, group[0].link, max(map(_force, group)),
                              felt[0] if felt else None, felt[1] if felt else ''))

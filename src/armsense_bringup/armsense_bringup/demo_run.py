@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armsense_bringup.arm_client import ArmClient, Waypoint
-from armsense_bringup.demo_scenario import Demo, END, START, STRUCK_END
+from armsense_bringup.demo_scenario import Demo, END, REAL_START, START, STRUCK_END
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_core.errors import ArmsenseError
@@ -15,7 +15,7 @@ PATIENCE = 180.0   # [s] wall clock for one run
 
 
 def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, folder: Path,
-        lockstep: bool = True) -> Path:
+        lockstep: bool = True) -> tuple[Path, float]:
     """Run the demo once.
 
     Args:
@@ -27,11 +27,11 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
         lockstep: Virtual time; False: the wall clock.
 
     Returns:
-        The bag.
+        The bag, and the stamp at which the motion began [s].
     """
     folder.mkdir(parents=True, exist_ok=True)
     scenario, bag = folder / 'scenario.yaml', folder / 'bag'
-    demo.write_scenario(scenario)
+    demo.write_scenario(scenario, START if lockstep else REAL_START)
     plan = load(launch_file, {
         'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'record': 'true', 'bag': str(bag),
         'scenario': str(scenario)})
@@ -53,4 +53,4 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             supervisor.wait(30.0)
     if supervisor.failed:
         raise ArmsenseError('a node failed:\n' + client.last_words())
-    return bag
+    return bag, begin

@@ -14,7 +14,8 @@ import yaml
 
 from armsense_core.model import ArmModel
 
-START = 5.0          # [s] the motors are enabled and the goal has arrived long before
+START = 3.0          # [s] of virtual time; motors are enabled after 0.2 s, then the goal is sent
+REAL_START = 5.0     # [s] about when the motion begins by the wall clock
 SWING = 0.8          # [s] for the first leg
 REMOVED = 2.2        # [s] after the start of the motion, the obstacle is taken away
 PUSHED = 8.2         # [s] after the start, somebody pushes the resting arm
@@ -59,13 +60,13 @@ class Demo:
             obstacle=tuple(hand.tolist()), pushed_link=last,
             push_point=tuple(to_tool[:3, 3].tolist()), push=tuple(side.tolist()))
 
-    def write_scenario(self, path: Path) -> None:
-        """Events for the simulator."""
+    def write_scenario(self, path: Path, start: float) -> None:
+        """Events for the simulator; start: of the motion [s]."""
         events = [
             {'time': 0.0, 'place': {'name': 'obstacle', 'position': list(self.obstacle),
                                     'radius': RADIUS, 'stiffness': STIFFNESS}},
-            {'time': START + REMOVED, 'remove': 'obstacle'},
-            {'time': START + PUSHED, 'push': {
+            {'time': start + REMOVED, 'remove': 'obstacle'},
+            {'time': start + PUSHED, 'push': {
                 'link': self.pushed_link, 'point': list(self.push_point),
                 'force': list(self.push), 'duration': 0.3}},
         ]

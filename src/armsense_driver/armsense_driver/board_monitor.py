@@ -36,6 +36,7 @@ class MonitorSettings:
     rejections: int = 5                # commands in a row that the board did not accept
     resistance_tolerance: float = 0.5  # share; coil resistances tell swapped boards
     jump: float = 0.02                 # [rad] joint side, beyond what the top speed explains
+    longest_gap: float = 0.05          # [s] by a board's clock; longer ones are the clock's wrap
 
 
 class BoardMonitor:
@@ -52,12 +53,14 @@ class BoardMonitor:
         self._rejections = 0
         self._last_loss = Outcome.DROP
         self._resistance: list[float | None] = [None, None]
-        self._largest_step: list[float | None] = [None, None]   # [rad] motor side, per period
+        # [rad] and [rad/s], motor side: what a reading may jump, and how fast the motor turns
+        self._jump: list[tuple[float, float] | None] = [None, None]
+        self._period = period
         for joint in config.joints.values():
             if joint.slot is not None and joint.slot.board == number:
                 self._resistance[joint.slot.motor - 1] = joint.resistance
-                self._largest_step[joint.slot.motor - 1] = (
-                    joint.gear_ratio * (self._settings.jump + joint.peak_velocity * period))
+                self._jump[joint.slot.motor - 1] = (joint.gear_ratio * self._settings.jump,
+                                                    joint.gear_ratio * joint.peak_velocity)
         self._position_fault: Fault | None = None
 
     def observe(self, exchange: Exchange, driving: bool, position_may_jump: bool) -> Fault | None:
@@ -81,7 +84,7 @@ class BoardMonitor:
         if driving and self.was_driving and not drives and not state.status.error:
             self._position_fault = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
         elif driving and drives and not position_may_jump and self.state is not None:
-            self._check_jump(self.state, state, self._losses + 1)
+            self._check_jump(self.state, state)
         self.was_driving = drives
         self.state = state
         self._losses = 0
@@ -112,12 +115,16 @@ class BoardMonitor:
         ready = state.status.motor_ready
         return all(ready[m] for m in (0, 1) if self._resistance[m] is not None)
 
-    def _check_jump(self, before: BoardState, now: BoardState, periods: int) -> None:
-        for motor, largest in enumerate(self._largest_step):
-            if largest is None:
+    def _check_jump(self, before: BoardState, now: BoardState) -> None:
+        # A host that stood still reads late; the board's own clock tells how late.
+        gap = ((now.timestamp_ms - before.timestamp_ms) & 0xFFFF) * 1e-3
+        gap = max((self._losses + 1) * self._period, min(gap, self._settings.longest_gap))
+        for motor, limits in enumerate(self._jump):
+            if limits is None:
                 continue
+            jump, top_speed = limits
             step = now.motors[motor].position - before.motors[motor].position
-            if abs(step) > largest * periods:
+            if abs(step) > jump + top_speed * gap:
                 self._position_fault = Fault(
                     FaultKind.JUMP, f'board {self.number} motor {motor + 1}: {step:+.2f} rad')
 

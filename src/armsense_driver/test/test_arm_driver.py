@@ -229,6 +229,16 @@ def test_large_loss_of_counts_is_a_jump_and_a_small_one_is_tolerated():
     assert arm.driver.fault.name == 'jump'
 
 
+def test_a_host_that_reads_late_sees_no_jump():
+    arm = in_motion([])
+    arm.dq[:] = 4.0                  # a hard knock; 0.07 rad until the host reads again
+    arm.stalled = True
+    arm.run(0.018)
+    arm.stalled = False
+    arm.run(0.002)
+    assert arm.driver.fault is None
+
+
 def test_swapped_boards_are_recognised_by_their_motors():
     arm = Arm([Fault('swapped_boards')])
     arm.run(0.1)

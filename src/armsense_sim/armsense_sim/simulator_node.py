@@ -240,11 +240,10 @@ class _SimulatorLoop(Loop):
 
     def _serve_until_deadline(self) -> bool:
         self._server.flush()
-        while not self._stopped:
-            left = self._deadline - time.monotonic()
-            if left <= 0.0:
-                break
+        left = self._deadline - time.monotonic()
+        while left > 0.0 and not self._stopped:
             self._server.poll(left)
+            left = self._deadline - time.monotonic()
         if left < -0.1:                       # the machine stood still: do not race after it
             self._deadline = time.monotonic()
         self._deadline += self._dt

@@ -100,10 +100,10 @@ def solve_feasible(
     # Variables x and y = R x - d, cost y^T y: R has half the digits of H between its largest and
     # its smallest direction, and an interior-point method needs those digits.
     rank = len(d)
-    A = sparse.block_array([[sparse.csc_matrix(R), -sparse.eye_array(rank)],
-                            [sparse.vstack(blocks), None]], format='csc')
-    cost = sparse.block_diag([sparse.csc_matrix((p, p)), 2.0 * sparse.eye_array(rank)],
-                             format='csc')
+    limited = sparse.vstack(blocks).toarray()
+    A = sparse.csc_matrix(np.block([[R, -np.eye(rank)],
+                                    [limited, np.zeros((len(limited), rank))]]))
+    cost = sparse.diags(np.repeat([0.0, 2.0], (p, rank)), format='csc')
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solution = clarabel.DefaultSolver(
