@@ -218,12 +218,16 @@ class System:
         return next(answer.result() for answer in answers if answer.done())
 
     def enable(self) -> None:
-        """As a person does it: again until the boards are there."""
+        """As a person does it: again until the boards are there and stay."""
+        count = len(self.client.modes)
+
         def enabled() -> bool:
+            mode = self.client.modes[-1].mode if len(self.client.modes) > count else None
+            if mode in (DriverMode.STARTING, DriverMode.ENABLED):
+                return mode == DriverMode.ENABLED
             self.call('motor_board/clear_fault')
-            return self.call('motor_board/enable').success
+            return self.call('motor_board/enable').message == 'already enabled'
         self.wait(enabled, 'enabling')
-        self.wait_mode(DriverMode.ENABLED)
 
     def wait_push(self, *sources: str) -> None:
         """Until a push is noticed from now on."""

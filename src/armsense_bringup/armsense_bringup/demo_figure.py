@@ -39,7 +39,8 @@ def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> Non
         for touch in run.touches:
             axis.axvline(touch.begin, color='black', lw=0.8, ls=':')
     axes[1].set_xlabel('time [s]')
-    _forces(axes[2], with_reaction, without)
+    if with_reaction.touches and without.touches:
+        _forces(axes[2], with_reaction, without)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

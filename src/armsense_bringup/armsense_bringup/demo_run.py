@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armsense_bringup.arm_client import ArmClient, Waypoint
-from armsense_bringup.demo_scenario import Demo, END, REAL_START, START, STRUCK_END
+from armsense_bringup.demo_scenario import AFTER, Demo, REAL_START, START, STRUCK_END
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_core.errors import ArmsenseError
@@ -41,11 +41,14 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             client.wait_enabled()
             begin = START if lockstep else client.time + 1.0
             rest = [0.0] * len(joints)
-            home = demo.waypoints[-1][1]
-            client.send(joints, [Waypoint(0.0, home, rest),
-                                 *(Waypoint(t, q, rest) for t, q in demo.waypoints)],
-                        begin, reaction)
-            end = begin + (STRUCK_END if reaction == 'ignore' else END)
+            goal = client.send(joints, [Waypoint(0.0, demo.home, rest),
+                                        Waypoint(demo.swing, demo.goal, rest)], begin, reaction)
+            outcome = goal.get_result_async()
+            client.wait(lambda: client.time > begin or outcome.done(), 'the begin of the motion')
+            if outcome.done():
+                raise ArmsenseError('the motion was refused: '
+                                    + outcome.result().result.error_string)
+            end = begin + (STRUCK_END if reaction == 'ignore' else demo.pushed + AFTER)
             client.wait(lambda: client.time > end, 'the end of the run')
         finally:
             client.close()

@@ -13,13 +13,14 @@ import numpy as np
 import yaml
 
 from armsense_core.model import ArmModel
+from armsense_core.trajectory import Limits, point_to_point
 
-START = 3.0          # [s] of virtual time; motors are enabled after 0.2 s, then the goal is sent
+START = 2.0          # [s] of virtual time; motors are enabled after 0.2 s, then the goal is sent
 REAL_START = 5.0     # [s] about when the motion begins by the wall clock
-SWING = 0.8          # [s] for the first leg
+SWING = 0.8          # [s] for the motion, where the arm is fast enough
 REMOVED = 2.2        # [s] after the start of the motion, the obstacle is taken away
-PUSHED = 8.2         # [s] after the start, somebody pushes the resting arm
-END = 9.2            # [s] after the start
+RESTING = 7.5        # swings after the start, the arm rests again, and somebody pushes it
+AFTER = 0.9          # [s] after that push
 STRUCK_END = 1.6     # [s] after the start: without a reaction only the obstacle is of interest
 ANGLE = 0.6          # [rad] of the first joint, from its home
 STRUCK = 0.35         # [rad] where the hand meets the obstacle
@@ -33,7 +34,9 @@ class Demo:
     """Scenario and goal for one arm."""
 
     arm: str
-    waypoints: tuple[tuple[float, tuple[float, ...]], ...]   # [s] after the start, [rad]
+    home: tuple[float, ...]                                  # [rad] where the motion begins
+    goal: tuple[float, ...]                                  # [rad] where it ends
+    swing: float                                             # [s] for the motion
     obstacle: tuple[float, float, float]                     # [m]
     pushed_link: str
     push_point: tuple[float, float, float]                   # [m] in the link's frame
@@ -51,14 +54,20 @@ class Demo:
         hand = model.frame_pose(struck)[:3, 3]
         last = model.link_names[-1]
         to_tool = np.linalg.inv(model.frame_pose(home, last)) @ model.frame_pose(home)
-        # Back at home the hand is pushed against the swing of the first joint.
-        side = model.jacobian(home)[:3, 0]
+        # At its goal the hand is pushed back, against the swing of the first joint.
+        side = model.jacobian(there)[:3, 0]
         side = -PUSH * side / np.linalg.norm(side)
+        fastest = point_to_point(home, there, Limits.of(model), model).duration
         return cls(
-            arm=arm,
-            waypoints=((SWING, tuple(there.tolist())), (2.0 * SWING, tuple(home.tolist()))),
+            arm=arm, home=tuple(home.tolist()), goal=tuple(there.tolist()),
+            swing=max(SWING, round(1.05 * fastest, 2)),
             obstacle=tuple(hand.tolist()), pushed_link=last,
             push_point=tuple(to_tool[:3, 3].tolist()), push=tuple(side.tolist()))
+
+    @property
+    def pushed(self) -> float:
+        """When the resting arm is pushed [s], after the start."""
+        return RESTING * self.swing
 
     def write_scenario(self, path: Path, start: float) -> None:
         """Events for the simulator; start: of the motion [s]."""
@@ -66,7 +75,7 @@ class Demo:
             {'time': 0.0, 'place': {'name': 'obstacle', 'position': list(self.obstacle),
                                     'radius': RADIUS, 'stiffness': STIFFNESS}},
             {'time': start + REMOVED, 'remove': 'obstacle'},
-            {'time': start + PUSHED, 'push': {
+            {'time': start + self.pushed, 'push': {
                 'link': self.pushed_link, 'point': list(self.push_point),
                 'force': list(self.push), 'duration': 0.3}},
         ]
