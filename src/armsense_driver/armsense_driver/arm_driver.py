@@ -115,6 +115,11 @@ class ArmDriver:
         self.mode = Mode.STARTING
         return Answer(True, 'starting')
 
+    @property
+    def commanded(self) -> bool:
+        """A controller has spoken since the motors were last started."""
+        return self._command is not None
+
     def obstacle(self) -> str:
         """Why the motors cannot be enabled now; empty: they can, or are."""
         if self.fault is not None:

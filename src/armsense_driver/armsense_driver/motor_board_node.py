@@ -56,7 +56,8 @@ PARAMETERS = (
     Parameter('bus', 'spi', 'what emulated boards speak', choices=BUSES),
     Parameter('sockets', '', 'folder of the emulated boards; empty: one per user and namespace'),
     Parameter('autostart', True, 'configure and activate at once'),
-    Parameter('enable_on_start', False, 'enable the motors once the boards answer'),
+    Parameter('enable_on_start', False,
+              'enable the motors once the boards answer and a controller speaks'),
     Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
     Parameter('await_residual', False, 'lock-step: wait for the residual as well'),
     Parameter('await_base', False, 'lock-step: wait for the residual of the base as well'),
@@ -173,7 +174,7 @@ class MotorBoardNode(LoopNode):
         for collision in self._collisions.drain():
             driver.report_collision(collision.seq)
         with self._lock:
-            if self._wants_enable and driver.mode == Mode.DISABLED:
+            if self._wants_enable and driver.mode == Mode.DISABLED and driver.commanded:
                 self._wants_enable = False     # once: never again after a fault
                 driver.enable()
             reading = driver.cycle()
