@@ -162,8 +162,9 @@ class SimulatorNode(Node):
         self._touching = bool(contacts)
         message = ContactTruth(seq=self._seq)
         message.header.frame_id = 'base_link'
-        message.header.stamp.sec = int(now)
-        message.header.stamp.nanosec = int((now - int(now)) * 1e9)
+        stamp = now if self._lockstep else time.time()   # on the clock of the states
+        message.header.stamp.sec = int(stamp)
+        message.header.stamp.nanosec = int((stamp - int(stamp)) * 1e9)
         if contacts:
             strongest = max(contacts, key=lambda c: float(c.force @ c.force))
             message.link = strongest.link
