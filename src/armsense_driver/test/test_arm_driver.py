@@ -120,6 +120,18 @@ def test_the_torque_on_the_arm_is_the_torque_that_was_asked_for():
     assert np.all(np.abs(np.array(arm.driver.reading.torque) - wanted) < 5 * 0.02 * per_ampere)
 
 
+def test_a_controller_has_spoken_only_since_the_last_start():
+    arm = Arm()
+    arm.silent = True
+    arm.run(0.02)
+    assert not arm.driver.commanded
+    arm.silent = False
+    arm.run(0.001)
+    assert arm.driver.commanded
+    arm.driver.enable()
+    assert not arm.driver.commanded
+
+
 def test_commands_are_ignored_until_enabled():
     arm = Arm()
     arm.controller = arm.swing
