@@ -10,6 +10,8 @@ import tempfile
 
 import pytest
 
+from armsense_bringup.workspace import own_middleware
+
 # On Linux domains up to 101 stay below the ephemeral ports; low ones are left to the users.
 DOMAINS = range(40, 101)
 
@@ -29,7 +31,7 @@ def _claim_domain() -> tuple[int, object]:
 
 _DOMAIN, _DOMAIN_LOCK = _claim_domain()
 os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ |= own_middleware(Path(__file__).parent, {})
 os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'   # a wrong field type is an error, not an abort
 os.environ.setdefault('MUJOCO_GL', 'egl')
 os.environ.setdefault('OMP_NUM_THREADS', '1')  # two cores, several test processes

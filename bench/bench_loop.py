@@ -120,9 +120,7 @@ def measure(roles: Sequence[Role], seconds: float, realtime: bool) -> Run:
 @contextlib.contextmanager
 def started(role: Role, realtime: bool, number: int) -> Iterator[subprocess.Popen[str]]:
     """A process; those of a run take the cores in turn."""
-    environment = {
-        **os.environ, 'ROS_DOMAIN_ID': str(DOMAIN),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)}
     # Field checks are for tests: a user's nodes run without.
     environment.pop('ROS_PYTHON_CHECK_FIELDS', None)
     command = [sys.executable, '-m', role.module, role.role]

@@ -7,7 +7,7 @@ start resumes where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import fcntl
 import hashlib
@@ -86,7 +86,7 @@ class Workspace:
         env.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
         env.update(json.loads((self.root / 'install' / 'armsense_env.json').read_text()))
         env['PATH'] = f'{env.pop("PATH_ADDED")}:{env.get("PATH", "/usr/bin:/bin")}'
-        env.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        env.update(own_middleware(self.root, env))
         env['ARMSENSE_ROOT'] = str(self.root)
         # Matrices are small here: a second BLAS thread only takes a core from another node.
         env.setdefault('OMP_NUM_THREADS', '1')
@@ -286,6 +286,18 @@ def check_machine(root: Path, need_compiler: bool = True) -> None:
     if not Path(sysconfig.get_paths()['include'], 'Python.h').exists():
         raise SetupError('the Python headers are missing: sudo apt install '
                          f'python3.{sys.version_info.minor}-dev')
+
+
+def own_middleware(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that keep ROS on this machine; none where the user has chosen otherwise."""
+    reach, old, new = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
+                       'FASTDDS_DEFAULT_PROFILES_FILE')   # the second up to Fast DDS 2
+    if any(name in environment for name in (reach, old, new)):
+        return {}
+    if environment.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp') != 'rmw_fastrtps_cpp':
+        return {reach: 'LOCALHOST'}
+    profile = str(root / 'config' / 'fastdds.xml')
+    return {reach: 'SYSTEM_DEFAULT', old: profile, new: profile}   # the profile decides
 
 
 def explain_failure(what: str, lines: list[str], log: Path) -> str:

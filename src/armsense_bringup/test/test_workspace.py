@@ -1,6 +1,7 @@
 """The workspace machinery against a tiny fake checkout: no wheel is installed here."""
 
 import json
+import os
 from pathlib import Path
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from armsense_bringup.workspace import (
     adapt_wheels,
     check_machine,
     explain_failure,
+    own_middleware,
     SetupError,
     Workspace,
 )
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -173,6 +177,37 @@ def run(*arguments):
     root = Path(__file__).resolve().parents[3]
     return subprocess.run([sys.executable, str(root / 'armsense'), *arguments],
                           capture_output=True, text=True)
+
+
+@pytest.mark.parametrize('chosen', [
+    'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
+    'FASTDDS_DEFAULT_PROFILES_FILE'])
+def test_the_users_own_middleware_settings_stay(chosen):
+    assert own_middleware(ROOT, {chosen: 'mine'}) == {}
+
+
+def test_another_middleware_stays_on_this_machine():
+    assert own_middleware(ROOT, {'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}) == {
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+
+
+def test_nodes_use_the_loopback_and_no_shared_memory():
+    code = '''
+import os, pathlib, rclpy
+rclpy.init()
+node = rclpy.create_node('quiet')
+print(*(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))
+own = {os.readlink(f) for f in pathlib.Path('/proc/self/fd').iterdir() if f.is_symlink()}
+for line in open('/proc/self/net/udp').readlines()[1:]:
+    if f'socket:[{line.split()[9]}]' in own:
+        print(line.split()[1])
+'''
+    environment = {**os.environ, **own_middleware(ROOT, {})}
+    out = subprocess.run([sys.executable, '-c', code], env=environment, text=True, check=True,
+                         capture_output=True).stdout
+    threads, *addresses = out.splitlines()
+    assert 'dds.udp' in threads and 'dds.shm' not in threads
+    assert addresses and all(a.startswith('0100007F') for a in addresses)   # 127.0.0.1
 
 
 def test_unknown_command_suggests_the_nearest():

@@ -78,6 +78,8 @@ class CollisionObserverNode(LoopNode):
         self._pending: tuple[Collision, int] | None = None   # event whose contact is awaited
 
     def make_loop(self) -> ReactiveLoop:
+        limits = ', '.join(f'{x:.2f}' for x in self._monitor.detector.threshold)
+        self.get_logger().info(f'{self._model.name}: watching, thresholds {limits} Nm')
         return ReactiveLoop(self._states, self._step)
 
     def _step(self, message: Any) -> None:
@@ -90,6 +92,8 @@ class CollisionObserverNode(LoopNode):
             self._publish_collision(result, result.detection)
         self._publish_residual(result, message)
         self._publish_contact(result)
+        if result.detection is not None:
+            self._log_collision()   # last: it takes longer than all the rest
 
     def _publish_residual(self, result: MonitorResult, state: Any) -> None:
         out = self._residuals.message
@@ -111,6 +115,10 @@ class CollisionObserverNode(LoopNode):
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
         self._pending = message, joint
+
+    def _log_collision(self) -> None:
+        assert self._pending is not None
+        message, _ = self._pending
         self.get_logger().warning(
             f'collision on {message.link}: {message.residual:+.2f} Nm at {message.joint}, '
             f'threshold {message.threshold:.2f}')

@@ -20,13 +20,15 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import get_default_context, try_shutdown
 
 from armsense_core.errors import ArmsenseError
-from armsense_driver.loop_realtime import ANY_CPU
+from armsense_driver.loop_realtime import ANY_CPU, PRIORITY
 
 _SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
 _POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
 _REALTIME = ('realtime', False, 'run the loop under SCHED_FIFO with locked memory if the system '
              'allows it; false where simulation runs as fast as it can')
 _CPU = ('cpu', ANY_CPU, 'with realtime: core that the loop stays on, from 0; -1: any')
+_PRIORITY = ('priority', PRIORITY, 'with realtime: 1 to 49; of two loops on one core the one with '
+             'more goes first')
 
 
 class BackgroundExecutor:
@@ -128,7 +130,7 @@ def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> 
         close(): Last words, such as bringing the motors to rest: called once, also after a
             failure, when neither loop nor executor runs any more.
 
-    Every node with a loop gets the parameters `realtime` and `cpu`.
+    Every node with a loop gets the parameters `realtime`, `cpu` and `priority`.
 
     Args:
         factory: Makes the node; usually its class.
@@ -182,7 +184,8 @@ def _run_loops(node: Any, stop: _StopRequest) -> None:
         stop.loop = loop
         if stop.requested:
             return
-        loop.run(realtime=bool(_parameter(node, *_REALTIME)), cpu=int(_parameter(node, *_CPU)))
+        loop.run(realtime=bool(_parameter(node, *_REALTIME)), cpu=int(_parameter(node, *_CPU)),
+                 priority=int(_parameter(node, *_PRIORITY)))
         if node.loop is loop:
             return
 

@@ -15,7 +15,7 @@ ANY_CPU = -1
 _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK = 14
-_PRIORITY = 40  # above all ordinary threads, below the kernel's interrupt threads (50)
+PRIORITY = 40   # above all ordinary threads, below the kernel's interrupt threads (50)
 _RECEIVERS = ('dds.shm.', 'dds.udp.')  # Fast DDS's names of the threads that wake the loop
 
 
@@ -34,7 +34,7 @@ def exact_timers() -> None:
         prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
-def realtime_privileges(cpu: int = ANY_CPU) -> Privileges:
+def realtime_privileges(cpu: int = ANY_CPU, priority: int = PRIORITY) -> Privileges:
     """Asks for SCHED_FIFO for this thread and its receivers, and for resident memory; never fails.
 
     A loop at high priority gains nothing while the middleware's thread that has to hand it the
@@ -42,21 +42,23 @@ def realtime_privileges(cpu: int = ANY_CPU) -> Privileges:
 
     Args:
         cpu: Core that these threads stay on.
+        priority: Of these threads, 1 to 49. Of two loops on one core the one with more runs at once;
+            the other one waits, however long its work takes.
     """
     threads = (0, *_receivers())
-    problems = [p for p in (_take_fifo(threads), _bind(threads, cpu), _lock_memory()) if p]
+    problems = [p for p in (_take_fifo(threads, priority), _bind(threads, cpu), _lock_memory()) if p]
     text = '; '.join(problems)
     return Privileges('SCHED_FIFO' not in text, 'memory' not in text, text)
 
 
-def _take_fifo(threads: Sequence[int]) -> str:
+def _take_fifo(threads: Sequence[int], priority: int) -> str:
     try:
         # Threads and processes started later run at ordinary priority again.
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         for thread in threads:
-            os.sched_setscheduler(thread, policy, os.sched_param(_PRIORITY))
+            os.sched_setscheduler(thread, policy, os.sched_param(priority))
     except (OSError, AttributeError) as error:
-        return f'no SCHED_FIFO ({error}): allow it with `rtprio {_PRIORITY}` in limits.conf'
+        return f'no SCHED_FIFO ({error}): allow it with `rtprio {priority}` in limits.conf'
     return ''
 
 

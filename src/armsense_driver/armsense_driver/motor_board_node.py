@@ -57,10 +57,11 @@ PARAMETERS = (
     Parameter('sockets', '', 'folder of the emulated boards; empty: one per user and namespace'),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('enable_on_start', False,
-              'enable the motors once the boards answer and a controller speaks'),
+              'enable the motors once the boards answer, a controller speaks and those awaited are there'),
     Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
-    Parameter('await_residual', False, 'lock-step: wait for the residual as well'),
-    Parameter('await_base', False, 'lock-step: wait for the residual of the base as well'),
+    Parameter('await_residual', False, 'wait for the observer: to enable on start, and in lock-step '
+              'for its residual'),
+    Parameter('await_base', False, 'the same for the observer of the base'),
     Parameter('await_recorder', False, 'lock-step: begin when a recorder listens'),
     Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
     Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002,
@@ -118,10 +119,8 @@ class MotorBoardNode(LoopNode):
             + (', lock-step' if self._settings.lockstep else ''))
         if self._settings.lockstep:
             answerers = [Answerer('motor_commands', self._commands, self._take_command)]
-            if self._settings.await_residual:
-                answerers.append(Answerer('residual', self._residuals, lambda _: None))
-            if self._settings.await_base:
-                answerers.append(Answerer('base/residual', self._base, lambda _: None))
+            answerers += [Answerer(topic, stream, lambda _: None)
+                          for topic, stream in self._watchers.items()]
             listeners = len(answerers) + self._settings.await_recorder
             return LockstepLoop(self._lockstep_step, answerers,
                                 lambda: self._states.subscriber_count() >= listeners)
@@ -148,10 +147,10 @@ class MotorBoardNode(LoopNode):
                                        qos)
         self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n, qos=qos)
         self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
-        if self._settings.await_residual:
-            self._residuals = StreamSubscription(self, Residual, 'residual', n, qos=qos)
-        if self._settings.await_base:
-            self._base = StreamSubscription(self, BaseResidual, 'base/residual', 6, qos=qos)
+        awaited = (('residual', Residual, n, self._settings.await_residual),
+                   ('base/residual', BaseResidual, 6, self._settings.await_base))
+        self._watchers = {topic: StreamSubscription(self, kind, topic, length, qos=qos)
+                          for topic, kind, length, wanted in awaited if wanted}
         self._joint_states = self.create_publisher(JointState, 'joint_states', 10)
         self._decimation = max(1, round(config.rate / self._settings.joint_states_rate))
 
@@ -174,7 +173,7 @@ class MotorBoardNode(LoopNode):
         for collision in self._collisions.drain():
             driver.report_collision(collision.seq)
         with self._lock:
-            if self._wants_enable and driver.mode == Mode.DISABLED and driver.commanded:
+            if self._wants_enable and driver.mode == Mode.DISABLED and self._attended():
                 self._wants_enable = False     # once: never again after a fault
                 driver.enable()
             reading = driver.cycle()
@@ -185,6 +184,12 @@ class MotorBoardNode(LoopNode):
         self._energy.step(reading.power, reading.velocity, self._period)
         self._publish_state(reading, stamp_ns)
         return True
+
+    def _attended(self) -> bool:
+        """A controller speaks and whoever shall watch the arm is there."""
+        assert self._driver is not None
+        return self._driver.commanded and all(
+            stream.publisher_count() > 0 for stream in self._watchers.values())
 
     def _take_command(self, message: Any) -> None:
         assert self._driver is not None

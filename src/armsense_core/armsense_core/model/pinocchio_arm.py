@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import functools
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +60,7 @@ class PinocchioArm:
     def frame_names(self) -> tuple[str, ...]:
         return tuple(frame.name for frame in self._model.frames)
 
-    @property
+    @functools.cached_property
     def link_names(self) -> tuple[str, ...]:
         """Link that each joint moves, (n,) names."""
         names = []
