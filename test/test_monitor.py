@@ -6,20 +6,19 @@ The picture in the README is made here (out/monitor/monitor.png).
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import urllib.request
 
-from arm_system import arm_system, ROOT
+from arm_system import arm_system
 from playwright.sync_api import expect
 import pytest
 from web_browser import browser, click, DESKTOP, open_page, PATIENCE, PICTURES, press, take_picture
 import yaml
 
-from armsense_bringup.demo_web import web_monitor
 from armsense_msgs.msg import DriverMode
 
 TOKEN = 'a token for this test'
@@ -93,8 +92,30 @@ def press_stop(page, client):
     expect(page.get_by_role('cell', name=client.collisions[0].link).first).to_be_visible()
 
 
-def test_demo_serves_its_page(tmp_path):
-    with (web_monitor('laas4', ROOT / 'launch' / 'arm.launch.xml', tmp_path, 0) as page,
-          urllib.request.urlopen(page.url, timeout=30.0) as answer):
-        assert answer.status == 200
-        assert len(page.token) == 12
+@contextlib.contextmanager
+def demo_with_page(folder):
+    """`armsense demo --web`; its process and the page's address."""
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'armsense_bringup.demo_command', '--web', '--web-port', '0',
+         '--web-seconds', '1', '--json', '--out', str(folder)], text=True, env=dict(os.environ),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        text = ''
+        while not (found := re.search(r'watch it at (http\S+), token', text)):
+            text += process.stderr.readline()
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.wait(10.0)
+
+
+def test_whole_demo_with_its_page(chromium, tmp_path):
+    with demo_with_page(tmp_path) as (process, address):
+        with open_page(chromium, address) as page:
+            expect(page.get_by_text('joint4 [Nm]')).to_be_visible()
+            click(page.get_by_role('tab', name='Events'))
+            expect(page.get_by_role('cell', name='link4').first).to_be_visible()
+            page.screenshot(path=PICTURES / 'demo_web.png', timeout=PATIENCE)
+        out, _ = process.communicate(timeout=300.0)
+        assert process.returncode == 0, out
+    assert json.loads(out.splitlines()[-1])['detected']

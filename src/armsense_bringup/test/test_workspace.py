@@ -192,7 +192,7 @@ def test_another_middleware_stays_on_this_machine():
 
 
 def test_nodes_use_the_loopback_and_no_shared_memory():
-    code = '''
+    code = """
 import os, pathlib, rclpy
 rclpy.init()
 node = rclpy.create_node('quiet')
@@ -201,7 +201,7 @@ own = {os.readlink(f) for f in pathlib.Path('/proc/self/fd').iterdir() if f.is_s
 for line in open('/proc/self/net/udp').readlines()[1:]:
     if f'socket:[{line.split()[9]}]' in own:
         print(line.split()[1])
-'''
+"""
     environment = {**os.environ, **own_middleware(ROOT, {})}
     out = subprocess.run([sys.executable, '-c', code], env=environment, text=True, check=True,
                          capture_output=True).stdout

@@ -42,11 +42,12 @@ def realtime_privileges(cpu: int = ANY_CPU, priority: int = PRIORITY) -> Privile
 
     Args:
         cpu: Core that these threads stay on.
-        priority: Of these threads, 1 to 49. Of two loops on one core the one with more runs at once;
-            the other one waits, however long its work takes.
+        priority: Of these threads, 1 to 49. Of two loops on one core the one with more goes first,
+            however long the other one's work takes.
     """
     threads = (0, *_receivers())
-    problems = [p for p in (_take_fifo(threads, priority), _bind(threads, cpu), _lock_memory()) if p]
+    answers = _take_fifo(threads, priority), _bind(threads, cpu), _lock_memory()
+    problems = [answer for answer in answers if answer]
     text = '; '.join(problems)
     return Privileges('SCHED_FIFO' not in text, 'memory' not in text, text)
 

@@ -57,10 +57,11 @@ PARAMETERS = (
     Parameter('sockets', '', 'folder of the emulated boards; empty: one per user and namespace'),
     Parameter('autostart', True, 'configure and activate at once'),
     Parameter('enable_on_start', False,
-              'enable the motors once the boards answer, a controller speaks and those awaited are there'),
+              'enable the motors once the boards answer, a controller speaks and those awaited '
+              'are there'),
     Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
-    Parameter('await_residual', False, 'wait for the observer: to enable on start, and in lock-step '
-              'for its residual'),
+    Parameter('await_residual', False,
+              'wait for the observer: to enable on start, and in lock-step for its residual'),
     Parameter('await_base', False, 'the same for the observer of the base'),
     Parameter('await_recorder', False, 'lock-step: begin when a recorder listens'),
     Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
