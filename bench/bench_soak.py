@@ -9,6 +9,7 @@ frame, every push felt, no memory lost.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 import resource
 import time
 
@@ -41,9 +42,14 @@ class Soak:
         self._limits = Limits.of(self.model)
         self._kinds = sorted(kind for kind, fault in FAULTS.items()
                              if 'spi' in fault.buses and kind != 'swapped_boards')
-        self.goals = self.pushes = self.felt = self.faults = self.unsafe = 0
-        self.alarms = 0
+        self.goals = self.pushes = self.felt = self.faults = self.alarms = 0
+        self._unsafe = 0               # of the arms before this one
         self._new_arm()
+
+    @property
+    def unsafe(self) -> int:
+        """Frames that no board should have got."""
+        return self._unsafe + self.arm.rack.rack.unsafe_frames
 
     def _new_arm(self) -> None:
         """After a fault the arm is started anew, as its user would."""
@@ -100,9 +106,15 @@ class Soak:
         self.arm.rack.rack.inject(fault)
         self._run(0.7)
         self.faults += 1
-        self.unsafe += self.arm.rack.rack.unsafe_frames
         if self.arm.driver.mode != Mode.ENABLED:
+            self._unsafe = self.unsafe
             self._new_arm()
+
+
+def resident() -> float:
+    """Memory of this process [MB]."""
+    pages = int(Path('/proc/self/statm').read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 def main() -> int:
@@ -113,15 +125,15 @@ def main() -> int:
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args()
     soak = Soak(options.arm, options.seed)
-    memory = []                                   # [MB] after each round
+    memory = []                                   # after each round: [h], [MB]
     lived, begin = 0.0, time.perf_counter()
     while lived < 3600.0 * options.hours:
         arm, before = soak.arm, soak.arm.time
         soak.round()
         lived += (soak.arm.time - before) if soak.arm is arm else ROUND
-        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
-    half = memory[len(memory) // 2:]
-    growth = (half[-1] - half[0]) / (0.5 * options.hours)
+        memory.append((lived / 3600.0, resident()))
+    settled = np.array(memory[len(memory) // 4:])
+    growth = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
     result = {'hours': lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
               'lost_collisions': soak.pushes - soak.felt, 'false_alarms': soak.alarms,
               'faults': soak.faults, 'unsafe_frames': soak.unsafe,
