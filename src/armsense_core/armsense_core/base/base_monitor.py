@@ -7,8 +7,8 @@ are left out and named; with too few left the monitor says so instead of guessin
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+import contextlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,9 +19,11 @@ from armsense_core.base.base_observer import BaseObserver, BaseObserverOptions, 
 from armsense_core.base.base_regressor import FilteredRegressor
 from armsense_core.base.cell_check import CellChecker, CellFault
 from armsense_core.base.cell_layout import CellLayout
+from armsense_core.base.cell_trust import CellTrust
 from armsense_core.base.drift_follower import DriftFollower
 from armsense_core.base.layout_watch import LayoutWatch
 from armsense_core.base.recursive_estimation import RecursiveEstimator, RecursiveOptions
+from armsense_core.base.rest_watch import Rest, RestWatch
 from armsense_core.base.sensitivity import detectable_at_pose, DetectableForce
 from armsense_core.base.vibration import VibrationFloor, VibrationMode
 from armsense_core.detector import (
@@ -42,10 +44,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 UNKNOWN_MODEL = 0.03     # share of the weight taken as model error until thresholds are learned
-DECIDED = 2.0            # contrast from which a lying cell is left out
-REST_SWING = 5.0         # standard deviations of the cells that rest may show
 LEARN_EVERY = 10         # cycles between two corrections of the parameters
-JUDGE_EVERY = 2000       # cycles between two judgements of the layout
 MAX_STORED = 3_600_000   # cycles of residuals kept for thresholds
 
 
@@ -83,15 +82,6 @@ class BaseResult(NamedTuple):
     problem: str                   # why the residual does not count; '' where it does
 
 
-class _Rest(NamedTuple):
-    """One sample while the joints rest."""
-
-    q: Array                    # [rad] (n,)
-    felt: Array                 # [N, Nm] (k,)
-    force: Array                # of the cells [N], (m,); NaN: not usable
-    motion: BaseMotion | None   # of the base
-
-
 class BaseMonitor:
     """Residual, detection and health of one arm on its cells."""
 
@@ -117,8 +107,10 @@ class BaseMonitor:
             velocity_lag=self._velocity.characteristics().delay), options.modes)
         tolerance = (0.02 * config.load_cells.capacity if options.parity_tolerance is None
                      else options.parity_tolerance)
-        self.checker = CellChecker(self.layout, self._noise, period=self._period,
-                                   tolerance=tolerance)
+        self._trust = CellTrust(
+            self.layout,
+            CellChecker(self.layout, self._noise, period=self._period, tolerance=tolerance),
+            LayoutWatch(self.layout, self._noise, options.gain))
         self.set_thresholds(thresholds or self.guessed_thresholds(model))
         k = len(self.layout.axes)
         self._floor = (VibrationFloor(k, self._period, factor=options.floor_factor)
@@ -131,11 +123,9 @@ class BaseMonitor:
         self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
         self._drift = DriftFollower(
             np.sqrt(np.diag(self.layout.covariance(options.drift / 3600.0))))
-        self._failed: Flags = np.zeros(self.layout.cells, bool)
-        self._rest: deque[_Rest] = deque(
-            maxlen=max(8, round(options.rest_time / self._period)))
-        self._layout_watch = LayoutWatch(self.layout, self._noise, options.gain)
-        self.layout_problem = ''   # cells that are not where the layout says; '' where all are
+        self._rest = RestWatch(self.layout, self._noise,
+                               max(8, round(options.rest_time / self._period)),
+                               options.rest_speed)
         self._recorded: list[Array] | None = None
         self._cycle = 0
 
@@ -154,7 +144,7 @@ class BaseMonitor:
         """
         position = np.array(q, float)
         dq = self._velocity.step(position, dt)
-        usable = valid & ~self._failed & np.isfinite(force)
+        usable = self._trust.usable(force, valid)
         if not self.layout.can_do_with(usable):
             self.observer.reset()
             return self._silent(f'load cells {_list(~usable)} are missing: '
@@ -162,12 +152,13 @@ class BaseMonitor:
         if motion is not None and not motion.known:
             self.observer.reset()
             return self._silent('the base moves and its imu is silent: nothing can be told')
-        felt = self.layout.wrench(np.where(usable, force, 0.0), usable, self.checker.bias)
-        self._note_rest(dq, _Rest(position, felt, np.where(usable, force, np.nan), motion))
+        felt = self.layout.wrench(np.where(usable, force, 0.0), usable, self._trust.checker.bias)
+        self._note_rest(dq, Rest(position, felt, motion), np.where(usable, force, np.nan))
         if not self._zeroed:
             return self._silent('waiting for the arm to rest, for the offset of the cells')
         reading = self.observer.step(position, dq, felt, dt, motion)
-        fault = self._check(force, usable, reading, dt)
+        self._cycle += 1
+        fault = self._trust.step(force, usable, reading, dt)
         if self.layout_problem:
             return self._silent(self.layout_problem)
         if not reading.valid:
@@ -188,26 +179,6 @@ class BaseMonitor:
         # The floor comes off the residual, which leaves the calibrated thresholds as they are.
         rest = np.sign(residual) * np.maximum(np.abs(residual) - floor, 0.0)
         return self.detector.step(rest, np.zeros(len(residual)), dt)
-
-    def _check(self, force: Array, usable: Flags, reading: BaseReading,
-               dt: float) -> CellFault | None:
-        """A cell that the others contradict; exchanged cells contradict each other, too."""
-        self._cycle += 1
-        if not usable.all() or self.layout_problem:
-            return None
-        if reading.valid:
-            self._layout_watch.step(force, reading.predicted, dt)
-        fault = self.checker.step(force, reading.predicted if reading.valid else None)
-        if fault is not None or self._cycle % JUDGE_EVERY == 0:
-            report = self._layout_watch.judge()
-            if report is not None and not report.fits:
-                self.layout_problem = report.message
-                return None
-        if fault is None or fault.contrast < DECIDED or self._layout_watch.too_short:
-            return None
-        self._failed[fault.cell] = True
-        self.checker.reset()
-        return fault
 
     def _learn(self, felt: Array, dt: float) -> None:
         """Correct the parameters, at a tenth of the rate, while nothing touches the arm."""
@@ -246,35 +217,22 @@ class BaseMonitor:
         Raises:
             ArmsenseError: The arm moves, or has not rested long enough.
         """
-        if len(self._rest) < (self._rest.maxlen or 0):
-            raise ArmsenseError('the arm must rest while its cells are zeroed')
-        q, felt, force = (np.array([sample[k] for sample in self._rest]) for k in range(3))
-        limit = REST_SWING * np.sqrt(np.diag(self.layout.covariance(self._noise)))
-        swing = felt.std(axis=0)
-        if (swing > limit).any():
-            axis = int(np.argmax(swing / limit))
-            raise ArmsenseError(f'the cells have not come to rest: {self.layout.names[axis]} '
-                                f'swings by {swing[axis]:.3g}')
-        motion = _mean([sample.motion for sample in self._rest if sample.motion is not None])
-        offset = self.observer.zero(q.mean(axis=0), felt.mean(axis=0), motion)
+        rest = self._rest.mean()
+        offset = self.observer.zero(rest.q, rest.felt, rest.motion)
         self._offset = offset - self.estimator.offset
-        if np.isfinite(force).all():
-            self.checker.learn_bias(force)
+        forces = self._rest.forces
+        if np.isfinite(forces).all():
+            self._trust.checker.learn_bias(forces)
         self.detector.reset()
         self._zeroed = True
         return ', '.join(f'{name} {value:+.3g}' for name, value
                          in zip(self.layout.names, offset, strict=True))
 
-    def _note_rest(self, dq: Array, sample: _Rest) -> None:
-        if np.abs(dq).max() > self.options.rest_speed:
-            self._rest.clear()
-            return
-        self._rest.append(sample)
-        if not self._zeroed and len(self._rest) == self._rest.maxlen:
-            try:
+    def _note_rest(self, dq: Array, sample: Rest, force: Array) -> None:
+        self._rest.step(dq, sample, force)
+        if not self._zeroed and self._rest.long_enough:
+            with contextlib.suppress(ArmsenseError):   # still swinging: once more with the next
                 self.zero()
-            except ArmsenseError:
-                self._rest.popleft()   # still swinging: try again with the next sample
 
     # -- thresholds and cells --------------------------------------------------------------------
 
@@ -314,24 +272,21 @@ class BaseMonitor:
     @property
     def failed_cells(self) -> tuple[int, ...]:
         """Cells that were found to lie, from 1."""
-        return tuple(int(k) + 1 for k in np.flatnonzero(self._failed))
+        return self._trust.failed
+
+    @property
+    def layout_problem(self) -> str:
+        """Cells that are not where the layout says; '' where all are."""
+        return self._trust.layout_problem
 
     def trust_cells(self) -> None:
         """Give cells that were found to lie, or to be exchanged, another chance."""
-        self._failed[:] = False
-        self.checker.reset()
-        self._layout_watch.reset()
-        self.layout_problem = ''
+        self._trust.reset()
 
     def detectable(self, q: Array, frame: str | None = None) -> DetectableForce:
         """Smallest force on a frame (None: the tool) that would be found at this pose."""
         return detectable_at_pose(self.observer.model, self.layout, q, self.detector.threshold,
                                   frame)
-
-
-def _mean(motions: list[BaseMotion]) -> BaseMotion | None:
-    """None of none; one noisy reading alone would be in the offset for good."""
-    return BaseMotion(*np.mean(motions, axis=0)) if motions else None
 
 
 def _list(flags: Flags) -> str:
