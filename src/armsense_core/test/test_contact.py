@@ -13,6 +13,7 @@ from armsense_core.detector import (
     touchable,
 )
 from armsense_core.errors import ArmsenseError
+from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
 
 ZERO = (0.0, 0.0, 0.0)
@@ -222,3 +223,9 @@ def test_bad_arguments_are_named():
         estimate_contact(laas(), q, tau, np.ones(4), [Capsule('lnk', ZERO, (1, 0, 0), 0.0)], 1)
     with pytest.raises(ArmsenseError, match='residual'):
         estimate_contact(laas(), q, tau * np.nan, np.ones(4), LAAS_CAPSULES, 1)
+
+
+@pytest.mark.parametrize(('residual', 'threshold'), [(3, 3), (5, 5), (4, 5), (5, 4), (4, 1)])
+def test_isolation_of_another_number_of_joints_is_refused(residual, threshold):
+    with pytest.raises(BadValue, match='shapes of residual, threshold'):
+        isolate(laas(), np.ones(residual), np.ones(threshold))

@@ -167,3 +167,12 @@ def test_options_are_checked_and_survive_the_file():
         detector(reversal_margin=(0.1,))
     with pytest.raises(ArmsenseError, match='joints'):
         detector().allow_contact(1.0, [True])
+
+
+def test_released_exactly_after_the_release_time():
+    unit = detector(count=1, window=1, release_time=0.5)
+    unit.step(joint(0, 2.0), MOVING, 0.25)
+    unit.step(joint(0, 0.5), MOVING, 0.25)      # at the level of the hysteresis: quiet
+    assert unit.tripped
+    unit.step(joint(0, 0.5), MOVING, 0.25)
+    assert not unit.tripped

@@ -29,6 +29,13 @@ def test_vectors():
     assert can_wire.encode_index(IndexEvent(tau / 2, 1)) == bytes.fromhex('0080000001')
 
 
+def test_command_codes():
+    assert {code.name: code.value for code in CommandCode} == {
+        'SYSTEM_ENABLE': 1, 'MOTOR_1_ENABLE': 2, 'MOTOR_2_ENABLE': 3, 'SEND_CURRENT': 12,
+        'SEND_POSITION': 13, 'SEND_VELOCITY': 14, 'SEND_ADC': 15, 'SEND_INDEX': 16, 'SEND_ALL': 20,
+        'RECEIVE_TIMEOUT_MS': 30, 'ROLLOVER_ERROR': 31}
+
+
 def test_status_byte():
     byte = 0b010_11111
     status = can_wire.decode_status(bytes([byte]))
