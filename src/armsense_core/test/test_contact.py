@@ -12,8 +12,7 @@ from armsense_core.detector import (
     isolate,
     touchable,
 )
-from armsense_core.errors import ArmsenseError
-from armsense_core.errors import BadValue
+from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 
 ZERO = (0.0, 0.0, 0.0)
