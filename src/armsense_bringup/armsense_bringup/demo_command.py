@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -141,18 +142,18 @@ def _summary(with_reaction: Run, without: Run, seconds: float) -> dict[str, obje
 
 
 def _table(with_reaction: Run, without: Run) -> Table:
-    table = Table(title='contacts: true and felt')
-    for column in ('run', 'time [s]', 'link hit', 'felt after [ms]', 'felt at', 'peak force [N]',
-                   'lasted [ms]'):
-        table.add_column(column, justify='left' if column in ('run',) else 'right')
+    table = Table(title='contacts: true and felt', title_justify='left', box=SIMPLE_HEAD,
+                  caption=f'false alarms: {with_reaction.false_alarms} with reaction, '
+                  f'{without.false_alarms} without', caption_justify='left')
+    for column in ('run', 'time', 'hit', 'felt at', 'after', 'peak force', 'lasted'):
+        table.add_column(column, justify='left' if column == 'run' else 'right', no_wrap=True)
     for name, data in (('reaction', with_reaction), ('no reaction', without)):
         for touch in data.touches:
             delay = touch.delay
             table.add_row(
-                name, f'{touch.begin:.3f}', touch.link,
-                '[red]missed[/red]' if delay is None else f'{delay * 1e3:.0f}', touch.felt_link,
-                f'{touch.peak:.1f}', f'{(touch.end - touch.begin) * 1e3:.0f}')
-        table.add_row(name, '', '', f'{data.false_alarms} false alarms', '', '', '')
+                name, f'{touch.begin:.3f} s', touch.link, touch.felt_link,
+                '[red]missed[/red]' if delay is None else f'{delay * 1e3:.0f} ms',
+                f'{touch.peak:.1f} N', f'{(touch.end - touch.begin) * 1e3:.0f} ms')
     return table
 
 
