@@ -47,7 +47,8 @@ def confidence(residual: Array, threshold: Array) -> float:
 
 
 def add_contact(message: Collision, contact: ContactEstimate) -> Collision:
-    """The same event with force and point."""
+    """The same event with force and point, and the link that is known better by now."""
+    message.link = contact.link
     message.force.x, message.force.y, message.force.z = contact.force.tolist()
     message.force_covariance = contact.force_covariance.ravel().tolist()
     message.force_observable = bool(contact.force_observable)

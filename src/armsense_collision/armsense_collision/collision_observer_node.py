@@ -132,6 +132,7 @@ class CollisionObserverNode(LoopNode):
         if self._last_stamp - stamp < CONTACT_TIME:
             return
         self._pending = None
+        joint = self._monitor.settled_joint(result.filtered, result.threshold, joint)
         contact = self._monitor.contact(result.filtered, result.threshold, result.q, joint, FINE)
         if contact is not None:
             message = add_contact(message, contact)

@@ -89,8 +89,9 @@ def _events(model: ArmModel, monitor: CollisionMonitor, trace: Trace) -> tuple[E
         j = detection.joint
         later = min(int(np.searchsorted(trace.time, trace.time[number] + SETTLED)),
                     len(trace.time) - 1)
-        contact = monitor.contact(trace.filtered[later], trace.threshold[later], trace.q[later],
-                                  model.moving_joint(link), FINE)
+        filtered, threshold = trace.filtered[later], trace.threshold[later]
+        joint = monitor.settled_joint(filtered, threshold, model.moving_joint(link))
+        contact = monitor.contact(filtered, threshold, trace.q[later], joint, FINE)
         events.append(Event(float(trace.time[number]), number, model.joint_names[j], link,
                             float(detection.residual[j]), float(detection.threshold[j]),
                             contact))
