@@ -14,7 +14,6 @@ import argparse
 from collections.abc import Sequence
 from datetime import datetime
 import functools
-import json
 import os
 from pathlib import Path
 import sys
@@ -38,6 +37,7 @@ from armsense_collision.calibrate import (
 )
 from armsense_collision.live_bag import record_live
 from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.command import answer
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
@@ -83,14 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
-    try:
-        result = _check(options, console) if options.check else _calibrate(options, console)
-    except ArmsenseError as error:
-        print(f'calibrate: {error}', file=sys.stderr)
-        return 1
-    if options.json:
-        print(json.dumps(result))
-    return 0
+    work = _check if options.check else _calibrate
+    return answer('calibrate', lambda: work(options, console), options.json,
+                  'interrupted; nothing was written')
 
 
 def _arm(options: argparse.Namespace) -> tuple[ArmModel, DetectionConfig, float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-import json
 from pathlib import Path
 import sys
 import time
@@ -24,13 +23,13 @@ from armsense_collision.bag_imu import add_imu_options, mounting
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import draw, Replay, replay, write_bag, write_csv
 from armsense_core.collision_monitor import DetectionConfig
+from armsense_core.command import answer
 from armsense_core.detector import (
     alarm_statistic,
     cluster_maxima,
     fit_false_alarm_threshold,
     Thresholds,
 )
-from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
@@ -63,20 +62,18 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
-    try:
-        run, result = _run(options)
-        draw(run, options.plot)
-        if options.csv:
-            write_csv(run, options.csv)
-        if options.mcap:
-            write_bag(run, options.mcap)
-    except ArmsenseError as error:
-        print(f'replay: {error}', file=sys.stderr)
-        return 1
+    return answer('replay', lambda: _replay(options), options.json)
+
+
+def _replay(options: argparse.Namespace) -> dict[str, Any]:
+    run, result = _run(options)
+    draw(run, options.plot)
+    if options.csv:
+        write_csv(run, options.csv)
+    if options.mcap:
+        write_bag(run, options.mcap)
     _show(run, result, options)
-    if options.json:
-        print(json.dumps(result))
-    return 0
+    return result
 
 
 def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
