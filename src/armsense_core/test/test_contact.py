@@ -228,3 +228,9 @@ def test_bad_arguments_are_named():
 def test_isolation_of_another_number_of_joints_is_refused(residual, threshold):
     with pytest.raises(BadValue, match='shapes of residual, threshold'):
         isolate(laas(), np.ones(residual), np.ones(threshold))
+
+
+def test_a_joint_at_the_ratio_is_not_loaded():
+    residual = np.array([3.0, 2.0, 0.0, 0.5])
+    assert isolate(laas(), residual, np.ones(4), ratio=0.5).joint == 1
+    assert isolate(laas(), residual, np.full(4, 3.0)) is None

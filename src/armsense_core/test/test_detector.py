@@ -176,3 +176,39 @@ def test_released_exactly_after_the_release_time():
     assert unit.tripped
     unit.step(joint(0, 0.5), MOVING, 0.25)
     assert not unit.tripped
+
+
+def test_armed_exactly_after_the_warm_up():
+    unit = detector(count=1, window=1, warm_up=0.5)
+    assert unit.step(joint(0, 2.0), MOVING, 0.25) is None
+    assert not unit.armed
+    assert unit.step(joint(0, 2.0), MOVING, 0.25) is not None
+
+
+def test_a_contact_has_ended_below_a_share_of_its_threshold():
+    unit = Detector(fixed_thresholds([4.0, 4.0, 4.0]), DetectorOptions(
+        count=1, window=1, warm_up=0.0, release_time=0.25, hysteresis=0.5))
+    unit.step(joint(1, 5.0), MOVING, 0.25)
+    unit.step(joint(1, 2.5), MOVING, 0.25)
+    assert unit.tripped
+    unit.step(joint(1, -1.5), MOVING, 0.25)
+    assert not unit.tripped
+
+
+def test_standstill_is_neither_direction():
+    unit = detector(count=1, window=1, standstill_margin=(1.0, 1.0, 1.0), standstill_speed=0.1,
+                    reversal_time=0.0)
+    unit.step(STILL, np.array([0.5, -0.5, 0.05]), DT)
+    np.testing.assert_array_equal(unit.threshold, [1.0, 1.0, 2.0])
+
+
+def test_the_first_sample_counts_from_the_start():
+    (_, found), = feed(detector(count=1, window=3), [joint(1, 2.0)])
+    assert found.first_exceeded == pytest.approx(DT)
+
+
+def test_defaults():
+    options = DetectorOptions()
+    assert (options.count, options.window) == (2, 3)
+    assert (options.hysteresis, options.release_time, options.warm_up) == (0.6, 0.1, 0.1)
+    assert (options.standstill_speed, options.reversal_time) == (0.02, 0.05)

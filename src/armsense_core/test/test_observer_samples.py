@@ -6,6 +6,8 @@ import pytest
 from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
 from armsense_core.observer import make_observer, ObserverOptions
+from armsense_core.observer.momentum_observer import MomentumObserver
+from armsense_core.observer.residual_filter import FirstOrderFilter
 
 PERIOD = 0.001
 GAIN = 100.0
@@ -90,3 +92,34 @@ def test_torques_of_another_arm_are_refused(arm):
     observer = make_observer('first_order', arm, GAIN, ObserverOptions(period=PERIOD))
     with pytest.raises(BadValue, match=r'shape of tau_link is \(5,\)'):
         observer.step(q, still, np.zeros(5), PERIOD)
+
+
+@pytest.mark.parametrize('joints', [3, 5])
+def test_a_filter_of_another_arm_is_refused(arm, joints):
+    with pytest.raises(BadValue, match='number of gains'):
+        MomentumObserver(arm, FirstOrderFilter([GAIN] * joints))
+    with pytest.raises(BadValue, match='shape of gain'):
+        make_observer('first_order', arm, [GAIN] * joints)
+
+
+def test_a_reset_at_a_known_state_is_the_anchor(arm):
+    q, still, gravity = at_rest(arm)
+    observer = make_observer('first_order', arm, GAIN, ObserverOptions(period=PERIOD))
+    observer.reset(q, still)
+    push = np.array([0.0, 1.0, 0.0, 0.0])
+    observer.step(q, still, gravity - push, PERIOD)
+    assert observer.valid
+    np.testing.assert_allclose(observer.raw, push, atol=1e-12)   # of the one torque that is known
+    observer.reset(np.full(4, np.nan), still)
+    observer.step(q, still, gravity, PERIOD)
+    assert not observer.valid
+
+
+@pytest.mark.parametrize(('gap', 'bridged'), [(0.02, True), (0.0201, False)])
+def test_the_longest_gap_is_just_bridged(arm, gap, bridged):
+    q, still, gravity = at_rest(arm)
+    observer = make_observer('first_order', arm, GAIN,
+                             ObserverOptions(period=PERIOD, max_gap=0.02))
+    observer.step(q, still, gravity, PERIOD)
+    observer.step(q, still, gravity, gap)
+    assert observer.valid is bridged

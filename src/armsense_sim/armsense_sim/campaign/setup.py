@@ -40,7 +40,9 @@ class Setup:
     def key(self) -> str:
         """Changes with everything that changes results."""
         content = asdict(self)
-        content['config'] = schema.dump(worker(self).config)
+        config = schema.dump(worker(self).config)
+        # All observers run, with thresholds of their own: which one is configured changes nothing.
+        content['config'] = {k: v for k, v in config.items() if k not in ('observer', 'threshold')}
         content['format'] = FORMAT
         if self.model_file:
             content['model_file'] = file_hash(Path(self.model_file))
