@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from matplotlib.figure import Figure
 
 from armsense_sim.campaign.goals import MEDIAN, P99
 from armsense_sim.campaign.results import QUANTILES
+
+COLOURS = ('tab:blue', 'tab:orange', 'tab:green', 'tab:purple', 'tab:brown')
+DASHES = ('--', '-.', ':', (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
 def draw(report: dict[str, Any], path: Path) -> Path:
@@ -23,30 +27,45 @@ def draw(report: dict[str, Any], path: Path) -> Path:
     return path
 
 
+def _styles(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Observer, its summary, how it is drawn; the configured one last and thick."""
+    names = [*report['observers']]
+    names.sort(key=lambda name: name == report['observer'])
+    for number, name in enumerate(names):
+        configured = name == report['observer']
+        yield name, report['observers'][name], {
+            'label': f'{name} (configured)' if configured else name,
+            'color': 'tab:red' if configured else COLOURS[number],
+            'lw': 2.2 if configured else 1.2, 'ls': '-' if configured else DASHES[number]}
+
+
 def _roc(axes: Axes, report: dict[str, Any]) -> None:
-    for name, summary in report['observers'].items():
+    for _, summary, style in _styles(report):
         roc = summary['roc']
-        line, = axes.plot([p['false_alarms_per_hour'] for p in roc],
-                          [100.0 * p['missed'] for p in roc], '.-', lw=1, label=name)
+        axes.plot([p['false_alarms_per_hour'] for p in roc],
+                  [100.0 * p['missed'] for p in roc], marker='.', ms=4, **style)
         used = min(roc, key=lambda p: abs(p['scale'] - 1.0))
         axes.plot(used['false_alarms_per_hour'], 100.0 * used['missed'], 'o', ms=8,
-                  color=line.get_color())
-    axes.set(xlabel='false alarms per hour', ylabel='missed [%]', xscale='symlog',
+                  color=style['color'])
+    axes.set_xscale('symlog', linthresh=0.5)
+    axes.set(xlabel='false alarms per hour of free motion', ylabel='missed [%]',
              title=f'{report["arm"]}: thresholds times {roc[0]["scale"]:.2g} to '
-             f'{roc[-1]["scale"]:.2g}; large: as calibrated')
-    axes.set_ylim(-0.5, max(5.0, axes.get_ylim()[1]))
+             f'{roc[-1]["scale"]:.2g}; large dot: as calibrated')
+    axes.set_ylim(-0.25, max(3.0, axes.get_ylim()[1]))
+    axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
 
 
 def _delays(axes: Axes, report: dict[str, Any]) -> None:
     longest = 1.5 * P99
-    for name, summary in report['observers'].items():
+    for _, summary, style in _styles(report):
         if summary['delay_quantiles_ms']:
             longest = max(longest, summary['delay_ms']['p99'])
-            axes.plot(summary['delay_quantiles_ms'], 100.0 * QUANTILES, lw=1.2, label=name)
-    for goal in (MEDIAN, P99):
-        axes.axvline(goal, color='k', lw=0.7, ls=':')
-    axes.set(xlabel='delay from the first touch [ms]', ylabel='share of hard impacts [%]',
-             title=f'{report["hard_impacts"]} hard impacts; dotted: goals of a rigid arm')
+            axes.step(summary['delay_quantiles_ms'], 100.0 * QUANTILES, where='post', **style)
+    for goal, share in ((MEDIAN, 50.0), (P99, 99.0)):
+        axes.plot(goal, share, 'k<', ms=7)
+    axes.set(xlabel='delay from the first touch [ms]', ylabel='share of hard impacts felt [%]',
+             title=f'{report["hard_impacts"]} hard impacts; triangles: goals of a rigid arm')
     axes.set_xlim(0.0, 1.05 * longest)
-    axes.legend(fontsize=8)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, loc='lower right')
