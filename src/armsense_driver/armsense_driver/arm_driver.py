@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+import time
 from typing import NamedTuple, Protocol
 
 from armsense_core.errors import ArmsenseError
@@ -91,6 +92,7 @@ class ArmDriver:
         self.fault: Fault | None = None
         self.reading: Reading | None = None
         self.seq = 0
+        self.exchanged_ns = 0              # [ns] wall clock in the middle of the last exchange
         self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
                           for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.settings)
@@ -192,8 +194,10 @@ class ArmDriver:
             if fault is not None:
                 self.fail(fault)
         commands = self._board_commands()
+        begin = time.time_ns()
         exchanges = [link.exchange(command)
                      for link, command in zip(self.links, commands, strict=True)]
+        self.exchanged_ns = (begin + time.time_ns()) // 2
         states = self._judge(exchanges)
         if states is None:
             return None

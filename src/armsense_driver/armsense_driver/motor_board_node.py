@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from typing import Any
 
 from sensor_msgs.msg import JointState
@@ -161,14 +160,18 @@ class MotorBoardNode(LoopNode):
         command = self._commands.take_latest()
         if command is not None:
             self._take_command(command)
-        self._cycle(time.time_ns())
+        self._cycle(None)
 
     def _lockstep_step(self, tick: int) -> int | None:
         published = self._cycle(round(tick * self._period * 1e9))
         return self._driver.seq if published and self._driver is not None else None
 
-    def _cycle(self, stamp_ns: int) -> bool:
-        """One period; whether a state was published."""
+    def _cycle(self, stamp_ns: int | None) -> bool:
+        """One period; whether a state was published.
+
+        Args:
+            stamp_ns: Virtual time; None: the time at which the boards answered.
+        """
         driver = self._driver
         assert driver is not None
         for collision in self._collisions.drain():
@@ -178,6 +181,7 @@ class MotorBoardNode(LoopNode):
                 self._wants_enable = False     # once: never again after a fault
                 driver.enable()
             reading = driver.cycle()
+        stamp_ns = driver.exchanged_ns if stamp_ns is None else stamp_ns
         if (driver.mode, driver.fault) != self._last_mode:
             self._publish_mode(stamp_ns)
         if reading is None:

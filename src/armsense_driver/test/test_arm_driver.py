@@ -6,6 +6,7 @@ enough to show that motion stops, and nothing of the code under test.
 
 from dataclasses import replace
 import math
+import time
 
 import numpy as np
 import pytest
@@ -118,6 +119,23 @@ def test_the_torque_on_the_arm_is_the_torque_that_was_asked_for():
     arm.run(0.005)
     per_ampere = np.array([j.torque_per_ampere for j in arm.config.joints.values()])
     assert np.all(np.abs(np.array(arm.driver.reading.torque) - wanted) < 5 * 0.02 * per_ampere)
+
+
+def test_boards_with_a_clock_of_their_own_turn_on_between_two_steps():
+    arm = in_motion([])
+    then, q, dq = 0.4 * DT, arm.q.copy(), arm.dq.copy()
+    arm.rack.step(DT, q, dq)
+    plain = np.array(arm.driver.cycle().position)
+    arm.rack.rack.lead = lambda: then
+    ahead = np.array(arm.driver.cycle().position)
+    np.testing.assert_allclose(ahead - plain, then * dq, atol=1e-6)
+
+
+def test_a_state_has_the_time_of_its_exchange():
+    arm = Arm()
+    before = time.time_ns()
+    arm.run(DT)
+    assert before < arm.driver.exchanged_ns < time.time_ns()
 
 
 def test_a_controller_has_spoken_only_since_the_last_start():

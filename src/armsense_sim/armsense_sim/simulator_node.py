@@ -35,6 +35,7 @@ from armsense_sim.sensors import StrainGauges
 from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]
+LONGEST_LEAD = 0.01   # [s] that encoders turn on between two steps in real time
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -98,6 +99,8 @@ class SimulatorNode(Node):
         health = SimulatorHealth(self._boards.rack.boards, self._dt, settings.lockstep)
         HealthTopic(self, lambda: health.look(self.loop.statistics.ticks))
         self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep)
+        if not settings.lockstep:
+            self._boards.rack.lead = self.loop.lead
         self.get_logger().info(f'{config.arm} on {len(paths)} emulated {settings.bus} boards')
 
     def close(self) -> None:
@@ -216,6 +219,7 @@ class _SimulatorLoop(Loop):
         self._server = server
         self._dt = dt
         self._lockstep = lockstep
+        self._deadline = 0.0
 
     def _cycle(self) -> None:
         self._deadline = time.monotonic() + self._dt
@@ -224,6 +228,10 @@ class _SimulatorLoop(Loop):
             self._step(exchange)
             self.statistics.ticks += 1
         self._serve_last_words()
+
+    def lead(self) -> float:
+        """Time since the state that the boards show [s]; a stop of the machine does not count."""
+        return min(max(time.monotonic() - self._deadline + self._dt, 0.0), LONGEST_LEAD)
 
     def _serve_last_words(self) -> None:
         """A driver that stops at the same time still wants to switch its boards off."""

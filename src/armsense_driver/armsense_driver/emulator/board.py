@@ -84,10 +84,11 @@ class EmulatedBoard(BoardCore):
             self._reported_index = self._last_index
         protocol, (one, two) = self.protocol, self.motors
         (adc_1, adc_2), (resistance_1, resistance_2) = self.adc, self._resistances
+        lead, (turning_1, turning_2) = self.lead, self._turning
         return protocol.pack_state(
             self.status(), self._timestamp_ms,
-            round(one.encoder.position * POSITION_PER_RAD),
-            round(two.encoder.position * POSITION_PER_RAD),
+            round((one.encoder.position + lead * turning_1) * POSITION_PER_RAD),
+            round((two.encoder.position + lead * turning_2) * POSITION_PER_RAD),
             round(one.velocity * VELOCITY_PER_RAD_S), round(two.velocity * VELOCITY_PER_RAD_S),
             round(one.measured_current * CURRENT_PER_A),
             round(two.measured_current * CURRENT_PER_A),

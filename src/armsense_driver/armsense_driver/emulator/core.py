@@ -68,6 +68,8 @@ class BoardCore:
         self.adc = [0, 0]                # [LSB] auxiliary inputs, set by the plant
         self.alignment_fails = [False, False]     # fault switches
         self.timestamp_frozen = False
+        self.lead = 0.0                  # [s] that the shafts have turned on since the last step
+        self._turning = (0.0, 0.0)       # [rad/s]
         self._start_us = start_timestamp_ms * 1000
         self._wrap_us = profile.clock_wrap_us
         self._dt = 0.0
@@ -113,7 +115,7 @@ class BoardCore:
         if self.timeout_ms and self._silence_us >= self.timeout_ms * 1000.0 - 1e-3:
             self._check_watchdog()
         (one, two), (position_1, position_2) = self.motors, shaft_position
-        velocity_1, velocity_2 = shaft_velocity
+        self._turning = velocity_1, velocity_2 = shaft_velocity[0], shaft_velocity[1]
         one.sense(position_1)
         two.sense(position_2)
         if self.rollover_error and (one.encoder.rolled_over or two.encoder.rolled_over):

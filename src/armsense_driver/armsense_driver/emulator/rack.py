@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
@@ -55,6 +55,9 @@ class BoardRack:
         self.boards = tuple(boards)
         self.time = 0.0                          # [s] emulated
         self.events: list[FaultEvent] = []       # everything the injector did
+        # Time since the last step [s]. A real board samples when it is asked: where the wire has a
+        # clock of its own, encoders turn on between two steps. None: they do not.
+        self.lead: Callable[[], float] | None = None
         self._motors = [(board, slice(2 * k, 2 * k + 2)) for k, board in enumerate(boards)]
         self._seed = seed
         self._route = list(range(len(self.boards)))
@@ -80,7 +83,10 @@ class BoardRack:
 
     def receive(self, board: int, frame: bytes) -> bytes:
         """Reply of the SPI board on port `board`; empty when it is lost."""
-        reply: bytes = self.boards[self._route[board]].receive(frame)  # type: ignore
+        answering = self.boards[self._route[board]]
+        if self.lead is not None:
+            answering.lead = self.lead()
+        reply: bytes = answering.receive(frame)  # type: ignore
         return reply
 
     def routed(self, board: int) -> Any:
