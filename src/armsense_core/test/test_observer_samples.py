@@ -71,10 +71,12 @@ def test_a_time_that_does_not_pass_is_no_anchor(arm, dt):
     assert observer.valid
 
 
-def test_a_repeated_sample_changes_nothing(arm):
+@pytest.mark.parametrize('torque', ['held', 'sampled'])
+def test_a_repeated_sample_changes_nothing(arm, torque):
     q, still, gravity = at_rest(arm)
     push = np.array([1.0, 0.0, 0.0, 0.0])
-    observer = make_observer('first_order', arm, GAIN, ObserverOptions(period=PERIOD))
+    observer = make_observer('first_order', arm, GAIN,
+                             ObserverOptions(period=PERIOD, torque=torque))
     for _ in range(20):
         observer.step(q, still, gravity - push, PERIOD)
     before = observer.residual.copy()
