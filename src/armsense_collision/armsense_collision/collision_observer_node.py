@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 from std_srvs.srv import Trigger
 
 from armsense_collision.collision_message import add_contact, collision_message
@@ -76,6 +77,7 @@ class CollisionObserverNode(LoopNode):
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
         self._pending: tuple[Collision, int] | None = None   # event whose contact is awaited
+        self._peak = np.zeros(model.n)   # [Nm] largest residuals since then
 
     def make_loop(self) -> ReactiveLoop:
         limits = ', '.join(f'{x:.2f}' for x in self._monitor.detector.threshold)
@@ -115,6 +117,7 @@ class CollisionObserverNode(LoopNode):
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
         self._pending = message, joint
+        self._peak = np.zeros(self._model.n)
 
     def _log_collision(self) -> None:
         assert self._pending is not None
@@ -127,12 +130,13 @@ class CollisionObserverNode(LoopNode):
         """The event again, on a topic of its own, with force and point."""
         if self._pending is None:
             return
+        self._peak = np.maximum(self._peak, np.abs(result.filtered))
         message, joint = self._pending
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         if self._last_stamp - stamp < CONTACT_TIME:
             return
         self._pending = None
-        joint = self._monitor.settled_joint(result.filtered, result.threshold, joint)
+        joint = self._monitor.settled_joint(self._peak, result.threshold, joint)
         contact = self._monitor.contact(result.filtered, result.threshold, result.q, joint, FINE)
         if contact is not None:
             message = add_contact(message, contact)

@@ -90,7 +90,8 @@ def _events(model: ArmModel, monitor: CollisionMonitor, trace: Trace) -> tuple[E
         later = min(int(np.searchsorted(trace.time, trace.time[number] + SETTLED)),
                     len(trace.time) - 1)
         filtered, threshold = trace.filtered[later], trace.threshold[later]
-        joint = monitor.settled_joint(filtered, threshold, model.moving_joint(link))
+        peak = np.abs(trace.filtered[number:later + 1]).max(axis=0)
+        joint = monitor.settled_joint(peak, threshold, model.moving_joint(link))
         contact = monitor.contact(filtered, threshold, trace.q[later], joint, FINE)
         events.append(Event(float(trace.time[number]), number, model.joint_names[j], link,
                             float(detection.residual[j]), float(detection.threshold[j]),

@@ -171,20 +171,18 @@ class CollisionMonitor:
         return isolate(self.model, residual, threshold, max(LOADED, LEAKAGE * highest),
                        self._links)
 
-    def settled_joint(self, residual: Array, threshold: Array, joint: int) -> int:
+    def settled_joint(self, peak: Array, threshold: Array, joint: int) -> int:
         """Joint that moves the link of a contact, when the residual has settled.
 
         A contact on an outer link may load an inner joint ten times more than an outer one, which
         does not show yet when the inner one decides. It never lies further in than it seemed.
 
         Args:
-            residual: [Nm], (n,).
+            peak: Largest size of each joint's residual since then [Nm], (n,).
             threshold: [Nm], (n,).
             joint: As isolated in the state that decided.
         """
-        if not (np.abs(residual) > threshold).any():
-            return joint               # the contact is over
-        found = self.isolate(residual, threshold)
+        found = self.isolate(peak, threshold)
         return joint if found is None else max(joint, found.joint)
 
     def contact(self, residual: Array, threshold: Array, q: Array, joint: int,

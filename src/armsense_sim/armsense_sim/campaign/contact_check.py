@@ -18,6 +18,14 @@ WEAKEST = 1.0      # [N] below which there is no contact to compare with
 FINE = ContactOptions()
 
 
+def settled_link(monitor: CollisionMonitor, trace: Trace, number: int, link: str) -> str:
+    """The link that `contact` names for an event in reading `number` that named another."""
+    period = float(np.median(np.diff(trace.time)))
+    peak = np.abs(trace.filtered[number:number + round(LATER / period) + 1]).max(axis=0)
+    joint = monitor.settled_joint(peak, trace.threshold[number], monitor.model.moving_joint(link))
+    return monitor.model.link_names[joint]
+
+
 def check_contact(monitor: CollisionMonitor, trace: Trace, number: int,
                   truth: Truth) -> dict[str, Any]:
     """Errors of force [N] and point [m]; None where nothing could be said or compared."""

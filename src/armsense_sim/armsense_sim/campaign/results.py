@@ -30,11 +30,13 @@ def summarise(arm: str, observer: str, records: Iterable[Record]) -> dict[str, A
     delays = [1e3 * o['delay'] for t, o in must if o['delay'] is not None and t['hard']]
     clear = [(t, o) for t, o in felt if o['link'] is not None and o['link_observable']]
     wrong = [(t, o) for t, o in clear if o['link'] != t['link']]
+    settled = [o['settled_link'] == t['link'] for t, o in clear if 'settled_link' in o]
     return {
         'arm': arm, 'collisions': len(touches), 'missed': missed,
         'unobservable': len(hidden), 'free_hours': round(hours, 4), 'false_alarms': alarms,
         'delay_ms': _delays(delays), 'min_force_n': _smallest_force(felt),
         'link_accuracy': round(1.0 - len(wrong) / len(clear), 4) if clear else None,
+        'settled_link_accuracy': round(float(np.mean(settled)), 4) if settled else None,
         'force_error_n': _median(felt, 'force_error'),
         'point_error_m': _median(felt, 'point_error'),
         'must_be_felt': len(must), 'weak': len(felt) - len(must) - len(hidden),

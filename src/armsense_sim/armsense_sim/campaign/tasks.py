@@ -15,7 +15,7 @@ from armsense_core.detector import alarm_statistic, cluster_maxima, fixed_thresh
 from armsense_core.simulate import Tape, Trace, watch_all
 from armsense_sim.campaign.case import BODIES
 from armsense_sim.campaign.collision import Collision, force_to_feel, record_collision
-from armsense_sim.campaign.contact_check import check_contact
+from armsense_sim.campaign.contact_check import check_contact, settled_link
 from armsense_sim.campaign.free_motion import record_free, SETTLE
 from armsense_sim.campaign.identification import identify_arm
 from armsense_sim.campaign.setup import Known, Setup, Worker, worker
@@ -145,6 +145,8 @@ def _felt(here: Worker, monitor: CollisionMonitor, trace: Trace,
         return out
     number, _ = after[0]
     delay = float(tape.stamp[number] - tape.stamp[truth.begin]) * 1e-9   # [s]
-    return out | {'delay': delay, 'link': trace.links[trace.detections.index(after[0])],
+    link = trace.links[trace.detections.index(after[0])]
+    return out | {'delay': delay, 'link': link,
+                  'settled_link': settled_link(monitor, trace, number, link),
                   'force': truth.reached(number),
                   **check_contact(monitor, trace, number, truth)}
