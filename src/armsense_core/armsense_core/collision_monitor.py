@@ -42,6 +42,8 @@ Array = NDArray[np.float64]
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
 # beyond the contact shows a few per cent of a hard impact, through errors of the mass matrix.
 LOADED, LEAKAGE = 0.35, 0.03
+# The same for the largest residuals of 20 ms, which hold more noise and more of those errors.
+PEAK_LOADED, PEAK_LEAKAGE = 0.7, 0.06
 # Uncertainty of a residual: a calibrated threshold is about five standard deviations; an impact
 # adds a share of its own height, for the model is no better than that.
 NOISE, IMPACT_ERROR = 0.2, 0.05
@@ -182,7 +184,8 @@ class CollisionMonitor:
             threshold: [Nm], (n,).
             joint: As isolated in the state that decided.
         """
-        found = self.isolate(peak, threshold)
+        ratio = max(PEAK_LOADED, PEAK_LEAKAGE * float((peak / threshold).max()))
+        found = isolate(self.model, peak, threshold, ratio, self._links)
         return joint if found is None else max(joint, found.joint)
 
     def contact(self, residual: Array, threshold: Array, q: Array, joint: int,
