@@ -151,6 +151,7 @@ class MotorBoardNode(LoopNode):
                    ('base/residual', BaseResidual, 6, self._settings.await_base))
         self._watchers = {topic: StreamSubscription(self, kind, topic, length, qos=qos)
                           for topic, kind, length, wanted in awaited if wanted}
+        self._unheard = [] if self._settings.lockstep else list(self._watchers.values())
         self._joint_states = self.create_publisher(JointState, 'joint_states', 10)
         self._decimation = max(1, round(config.rate / self._settings.joint_states_rate))
 
@@ -193,8 +194,9 @@ class MotorBoardNode(LoopNode):
     def _attended(self) -> bool:
         """A controller speaks and whoever shall watch the arm is there."""
         assert self._driver is not None
-        return self._driver.commanded and all(
-            stream.publisher_count() > 0 for stream in self._watchers.values())
+        if not self._settings.lockstep:    # there the loop itself waits for them
+            self._unheard = [s for s in self._unheard if s.take_latest() is None]
+        return self._driver.commanded and not self._unheard
 
     def _take_command(self, message: Any) -> None:
         assert self._driver is not None
