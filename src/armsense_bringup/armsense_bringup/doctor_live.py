@@ -24,6 +24,7 @@ from armsense_msgs.msg import DriverMode, MotorCommands, MotorStates, Residual
 
 STREAMS = {'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual}
 DRIVERS = ('motor_board', 'ros2_control_bridge')
+PATIENCE = 5.0   # [s] until a driver is found, if one runs
 NOT_DRIVING = 'no motor_states: neither motor_board nor ros2_control_bridge runs here (start ' \
     './armsense launch arm.launch.xml), or they use another ROS_DOMAIN_ID or namespace'
 
@@ -83,7 +84,11 @@ class Listener:
             node.create_subscription(DriverMode, f'{driver}/mode', self._take_mode, latched_qos())
 
     def listen(self, seconds: float) -> Snapshot:
-        """Spin for some seconds of wall clock."""
+        """Spin for some seconds of wall clock, from the first word of a driver."""
+        begin = time.monotonic()
+        while self._mode is None and time.monotonic() < begin + PATIENCE:
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+        self._counts.clear()
         start = time.monotonic()
         while time.monotonic() < start + seconds:
             rclpy.spin_once(self._node, timeout_sec=0.05)
