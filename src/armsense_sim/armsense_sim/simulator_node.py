@@ -35,7 +35,6 @@ from armsense_sim.sensors import StrainGauges
 from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]
-LONGEST_LEAD = 0.01   # [s] that encoders turn on between two steps in real time
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -230,8 +229,11 @@ class _SimulatorLoop(Loop):
         self._serve_last_words()
 
     def lead(self) -> float:
-        """Time since the state that the boards show [s]; a stop of the machine does not count."""
-        return min(max(time.monotonic() - self._deadline + self._dt, 0.0), LONGEST_LEAD)
+        """Time since the state that the boards show [s], up to the next one.
+
+        A machine that stands still for longer stops the encoders, like the boards' clocks.
+        """
+        return min(max(time.monotonic() - self._deadline + self._dt, 0.0), self._dt)
 
     def _serve_last_words(self) -> None:
         """A driver that stops at the same time still wants to switch its boards off."""
