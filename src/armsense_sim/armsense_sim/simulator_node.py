@@ -98,7 +98,8 @@ class SimulatorNode(Node):
         health = SimulatorHealth(self._boards.rack.boards, self._dt, settings.lockstep)
         HealthTopic(self, lambda: health.look(self.loop.statistics.ticks))
         self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep)
-        if not settings.lockstep:
+        # Joint encoders stay as they are: a spring between two times would show a torque.
+        if not settings.lockstep and not any(j.joint_encoder for j in config.joints.values()):
             self._boards.rack.lead = self.loop.lead
         self.get_logger().info(f'{config.arm} on {len(paths)} emulated {settings.bus} boards')
 

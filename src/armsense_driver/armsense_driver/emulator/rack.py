@@ -83,10 +83,10 @@ class BoardRack:
 
     def receive(self, board: int, frame: bytes) -> bytes:
         """Reply of the SPI board on port `board`; empty when it is lost."""
-        answering = self.boards[self._route[board]]
+        answering = self.routed(board)
         if self.lead is not None:
             answering.lead = self.lead()
-        reply: bytes = answering.receive(frame)  # type: ignore
+        reply: bytes = answering.receive(frame)
         return reply
 
     def routed(self, board: int) -> Any:

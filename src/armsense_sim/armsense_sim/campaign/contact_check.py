@@ -19,7 +19,7 @@ FINE = ContactOptions()
 
 
 def settled_link(monitor: CollisionMonitor, trace: Trace, number: int, link: str) -> str:
-    """The link that `contact` names for an event in reading `number` that named another."""
+    """The link that `contact` names for an event in reading `number` that named `link`."""
     period = float(np.median(np.diff(trace.time)))
     peak = np.abs(trace.filtered[number:number + round(LATER / period) + 1]).max(axis=0)
     joint = monitor.settled_joint(peak, trace.threshold[number], monitor.model.moving_joint(link))

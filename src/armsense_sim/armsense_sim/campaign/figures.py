@@ -27,20 +27,20 @@ def draw(report: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def _styles(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Observer, its summary, how it is drawn; the configured one last and thick."""
+def _styles(report: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Summary of every observer and how it is drawn; the configured one last and thick."""
     names = [*report['observers']]
     names.sort(key=lambda name: name == report['observer'])
     for number, name in enumerate(names):
         configured = name == report['observer']
-        yield name, report['observers'][name], {
+        yield report['observers'][name], {
             'label': f'{name} (configured)' if configured else name,
             'color': 'tab:red' if configured else COLOURS[number],
             'lw': 2.2 if configured else 1.2, 'ls': '-' if configured else DASHES[number]}
 
 
 def _roc(axes: Axes, report: dict[str, Any]) -> None:
-    for _, summary, style in _styles(report):
+    for summary, style in _styles(report):
         roc = summary['roc']
         axes.plot([p['false_alarms_per_hour'] for p in roc],
                   [100.0 * p['missed'] for p in roc], marker='.', ms=4, **style)
@@ -58,7 +58,7 @@ def _roc(axes: Axes, report: dict[str, Any]) -> None:
 
 def _delays(axes: Axes, report: dict[str, Any]) -> None:
     longest = 1.5 * P99
-    for _, summary, style in _styles(report):
+    for summary, style in _styles(report):
         if summary['delay_quantiles_ms']:
             longest = max(longest, summary['delay_ms']['p99'])
             axes.step(summary['delay_quantiles_ms'], 100.0 * QUANTILES, where='post', **style)
