@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 import contextlib
+import difflib
 import importlib
 import os
 from pathlib import Path
@@ -22,9 +23,12 @@ from xml.sax.saxutils import quoteattr
 
 import rclpy
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
+from armsense_monitor import recorder_node
+from armsense_monitor.bag_writer import BagWriter
 
 PATIENCE = 60.0   # [s] until all nodes of a launch file are there
 SETTLE = 2.0      # [s] until they have made all their topics
@@ -99,18 +103,26 @@ def main() -> int:
     found = collect(root)
     texts = {root / 'docs' / 'nodes.md': markdown(found),
              root / 'config' / 'security' / 'policy.xml': policy(found)}
-    stale = [path for path, text in texts.items()
-             if not path.exists() or path.read_text() != text]
     if options.check:
-        for path in stale:
-            print(f'{path.relative_to(root)} differs from the nodes; write it anew with '
-                  'python -m armsense_bringup.node_reference', file=sys.stderr)
-        return 1 if stale else 0
+        return max([_compare(path, text, root) for path, text in texts.items()])
     for path, text in texts.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         print(f'{path.relative_to(root)} written')
     return 0
+
+
+def _compare(path: Path, text: str, root: Path) -> int:
+    """1 and what differs, or 0."""
+    written = path.read_text() if path.exists() else ''
+    if written == text:
+        return 0
+    name = str(path.relative_to(root))
+    difference = difflib.unified_diff(written.splitlines(), text.splitlines(), name, 'the nodes',
+                                      lineterm='', n=1)
+    print(f'{name} differs from the nodes; write it anew with '
+          'python -m armsense_bringup.node_reference', *difference, sep='\n', file=sys.stderr)
+    return 1
 
 
 # -- asking the graph ------------------------------------------------------------------------
@@ -122,6 +134,8 @@ def collect(root: Path) -> dict[str, Interfaces]:
         bag = Path(folder, 'bag')
         rest = Path(folder, 'rest.launch.xml')
         rest.write_text(REST)
+        played = Path(folder, 'played')
+        _write_bag(played)
         runs: list[tuple[Path, dict[str, str], set[str]]] = [
             (launch, {'base': 'true', 'record': 'true', 'bag': str(bag), 'monitor': 'web',
                       'identification': 'true', 'imu': 'true'},
@@ -131,7 +145,7 @@ def collect(root: Path) -> dict[str, Interfaces]:
                       'observer': 'false'}, {'ros2_control_bridge', 'joint_space_controller'}),
             (launch, {'controller': 'joint_command_controller', 'observer': 'false'},
              {'joint_command_controller'}),
-            (rest, {'bag': str(bag), 'port': port},
+            (rest, {'bag': str(played), 'port': port},
              {'bag_player', 'markers', 'robot_state_publisher', 'load_cells',
               'force_torque_cells'})]
         found: dict[str, Interfaces] = {}
@@ -139,6 +153,18 @@ def collect(root: Path) -> dict[str, Interfaces]:
             with Supervisor(load(path, arguments)):
                 found |= _ask(names)
     return {node.name: found[node.name] for node in NODES}
+
+
+def _write_bag(folder: Path) -> None:
+    """One message of every topic that a recorder knows: what a player may ever publish.
+
+    A bag recorded just now would not do: it has a collision only if there was one.
+    """
+    bag = BagWriter(folder)
+    for topic, kind in recorder_node.TOPICS.items():
+        bag.add_topic(f'/{topic}', recorder_node.type_name(kind))
+        bag.write(f'/{topic}', serialize_message(kind()), stamp=1)
+    bag.close()
 
 
 @contextlib.contextmanager

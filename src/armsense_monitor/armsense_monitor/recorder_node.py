@@ -54,6 +54,7 @@ LATCHED: dict[str, Any] = {
     'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
     'joint_space_controller/reaction_state': ReactionState,
 }
+TOPICS = {**STREAMS, **EVENTS, **LATCHED, DESCRIPTION: String}
 PARAMETERS = (
     Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),
     Parameter('arm', '', 'arm by name or path of its yaml file, for its description; empty: none'),
@@ -80,13 +81,13 @@ class RecorderNode(Node):
         self._sources = []
         for topic, kind in {**STREAMS, **EVENTS, **LATCHED}.items():
             source = RawSubscription(self, kind, topic, _qos(topic, settings.lockstep))
-            self._bag.add_topic(self.resolve_topic_name(topic), _type_name(kind))
+            self._bag.add_topic(self.resolve_topic_name(topic), type_name(kind))
             self._sources.append((topic, source))
         self._names = {topic: self.resolve_topic_name(topic) for topic, _ in self._sources}
         self._stamp: int | None = None     # [ns] of the newest message
         self._description = b''
         if settings.arm:
-            self._bag.add_topic(self.resolve_topic_name(DESCRIPTION), _type_name(String))
+            self._bag.add_topic(self.resolve_topic_name(DESCRIPTION), type_name(String))
             self._description = serialize_message(String(data=ArmModel.load(settings.arm).urdf))
         HealthTopic(self, self.health)
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
@@ -127,7 +128,8 @@ class RecorderNode(Node):
         self.get_logger().info(f'{total} messages in {self._bag.folder}')
 
 
-def _type_name(kind: Any) -> str:
+def type_name(kind: Any) -> str:
+    """As a bag has it, e.g. `std_msgs/msg/String`."""
     return f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
 
 

@@ -6,9 +6,9 @@ import re
 import yaml
 
 from armsense_core.share import find
-from armsense_monitor.recorder_node import DESCRIPTION, EVENTS, LATCHED, STREAMS
+from armsense_monitor import recorder_node
 
-RECORDED = {f'/{topic}': kind for topic, kind in {**STREAMS, **EVENTS, **LATCHED}.items()}
+RECORDED = {f'/{topic}': kind for topic, kind in recorder_node.TOPICS.items()}
 CLASSES = {'Grid', 'RobotModel', 'MarkerArray', 'Wrench', 'TF', 'MoveCamera', 'Select', 'Measure',
            'Orbit'}
 TOPICS = {'robot_description', 'markers', 'base/wrench'}
