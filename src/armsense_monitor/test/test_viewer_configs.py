@@ -42,7 +42,8 @@ def test_foxglove_layout_shows_what_is_recorded():
         assert field in RECORDED[topic].get_fields_and_field_types(), path
     assert layout['configById']['RawMessages!contact']['topicPath'] in RECORDED
     assert layout['configById']['DiagnosticSummary!health']['topicToRender'] in RECORDED
-    assert layout['configById']['3D!arm']['layers']['arm']['topic'] == f'/{recorder_node.DESCRIPTION}'
+    arm = layout['configById']['3D!arm']['layers']['arm']
+    assert arm['topic'] == f'/{recorder_node.DESCRIPTION}'
 
 
 def test_rviz_file_names_standard_classes_and_our_topics():

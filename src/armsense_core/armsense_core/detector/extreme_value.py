@@ -59,8 +59,9 @@ def cluster_maxima(signal: Array, level: float, separation: int) -> Array:
 def tail_maxima(signal: Array, separation: int, clusters: int) -> tuple[Array, float]:
     """Cluster maxima over a high level, and that level.
 
-    The level descends until it leaves `clusters` clusters, or until a tenth of all samples lie
-    above it, or until clusters begin to merge: below that, it would no longer be a tail.
+    The level descends until it leaves `clusters` clusters, but no further than to a tenth of all
+    samples: below that, it would no longer be a tail. Where clusters merge before there are
+    enough, it is the level that leaves the most.
     """
     limit = max(len(signal) // 10, 2)
     candidates = np.argpartition(signal, len(signal) - limit)[-limit:]
@@ -71,10 +72,9 @@ def tail_maxima(signal: Array, separation: int, clusters: int) -> tuple[Array, f
         below = float(signal[order[count]])
         above = np.sort(order[:count])
         maxima = _maxima(above, signal[above], separation)
-        if len(maxima) < len(best):
-            break
-        best, level = maxima, below
-        if len(maxima) >= clusters:
+        if len(maxima) > len(best):
+            best, level = maxima, below
+        if len(best) >= clusters:
             break
         count = int(1.25 * count)
     return best, level

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 MIN_CLUSTERS = 30  # below this a tail is a guess
 MAX_EXTRAPOLATION = 3.0  # recordings should last a third of the mean time between alarms, or more
 # Peaks wanted per joint: few come from further out in the tail, many scatter less.
-_CLUSTERS, _CLUSTERS_PER_HOUR, _MAX_CLUSTERS = 50, 50.0, 200
+_CLUSTERS, _CLUSTERS_PER_HOUR, _MAX_CLUSTERS = 30, 30.0, 200
 _CHUNK = 200_000  # samples at a time
 
 

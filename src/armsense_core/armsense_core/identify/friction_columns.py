@@ -60,7 +60,7 @@ class DriveColumns:
     def places(self, terms: tuple[str, ...]) -> NDArray[np.intp]:
         """Where the coefficients of some terms stand, in their order."""
         every = np.arange(self.count)
-        return np.concatenate([every[self.index(term)] for term in terms])
+        return np.concatenate([every[:0], *(every[self.index(term)] for term in terms)])
 
     def only(self, terms: tuple[str, ...]) -> DriveColumns:
         """The same drives with some of the terms."""

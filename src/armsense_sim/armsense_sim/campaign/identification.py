@@ -27,8 +27,10 @@ def identify_arm(individual: Individual, seed: int, seconds: float | None = None
     model = individual.model
     tape = record_free(individual, seconds or SECONDS, seed, as_identified=True)
     rigid = _rigid(model)
-    found = identify([_recording(model, tape, rigid)], model,
-                     Options(gravity=model.gravity, cutoff=None if rigid else BAND))
+    # Without drives there is nothing but the links that may explain a torque.
+    options = (Options(gravity=model.gravity) if rigid else
+               Options(gravity=model.gravity, cutoff=BAND, terms=()))
+    found = identify([_recording(model, tape, rigid)], model, options)
     errors = {'train_percent': found.train.percent}
     if rigid:
         assert model.config is not None

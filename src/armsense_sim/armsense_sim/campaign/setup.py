@@ -18,7 +18,7 @@ from armsense_core.observer import OBSERVERS
 from armsense_sim.campaign.case import CaseMaker
 from armsense_sim.campaign.individual import Individual, Variation
 
-FORMAT = 4   # of the cached results; another one makes them void
+FORMAT = 5   # of the cached results; another one makes them void
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Setup:
     rate_per_hour: float = 0.1              # [1/h] false alarms that thresholds are made for
     confidence: float = 0.9                 # that they are not exceeded
     arms: int = 2                           # of the series, each with model and thresholds
-    calibration_minutes: float = 10.0       # [min] of free motion of each arm behind them
+    calibration_minutes: float = 20.0       # [min] of free motion of each arm behind them
 
     @property
     def key(self) -> str:
