@@ -26,7 +26,6 @@ from armsense_sim.campaign.free_motion import Poses
 from armsense_sim.closed_loop import ClosedLoop
 from bench.report import emit
 
-ROUND = 12.0         # [s] of one round: a goal, a push at rest, perhaps a fault
 PUSH = 12.0          # [N] at the hand, in the direction in which its joints feel it best
 FELT = 0.1           # [s] for the observer
 FAULTY = 0.3         # share of the rounds that end with a fault
@@ -43,6 +42,7 @@ class Soak:
         self._kinds = sorted(kind for kind, fault in FAULTS.items()
                              if 'spi' in fault.buses and kind != 'swapped_boards')
         self.goals = self.pushes = self.felt = self.faults = self.alarms = 0
+        self.lived = 0.0               # [s] simulated, of all arms
         self._unsafe = 0               # of the arms before this one
         self._new_arm()
 
@@ -70,6 +70,7 @@ class Soak:
         for _ in range(round(seconds / self.arm.dt)):
             result = self.arm.step().result
             count += result is not None and result.detection is not None
+            self.lived += self.arm.dt
         return count
 
     def _go(self) -> None:
@@ -126,19 +127,17 @@ def main() -> int:
     options = parser.parse_args()
     soak = Soak(options.arm, options.seed)
     memory = []                                   # after each round: [h], [MB]
-    lived, begin = 0.0, time.perf_counter()
-    while lived < 3600.0 * options.hours:
-        arm, before = soak.arm, soak.arm.time
+    begin = time.perf_counter()
+    while soak.lived < 3600.0 * options.hours:
         soak.round()
-        lived += (soak.arm.time - before) if soak.arm is arm else ROUND
-        memory.append((lived / 3600.0, resident()))
+        memory.append((soak.lived / 3600.0, resident()))
     settled = np.array(memory[len(memory) // 4:])
     growth = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
-    result = {'hours': lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
+    result = {'hours': soak.lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
               'lost_collisions': soak.pushes - soak.felt, 'false_alarms': soak.alarms,
               'faults': soak.faults, 'unsafe_frames': soak.unsafe,
               'memory_growth_mb_per_hour': growth,
-              'realtime_factor': lived / (time.perf_counter() - begin)}
+              'realtime_factor': soak.lived / (time.perf_counter() - begin)}
     emit(f'{options.arm}: soak', ('what', 'value'), list(result.items()), result, options.json)
     return 1 if result['lost_collisions'] or soak.unsafe else 0
 

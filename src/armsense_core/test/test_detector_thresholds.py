@@ -20,7 +20,7 @@ from armsense_core.detector import (
     sigma_thresholds,
     Thresholds,
 )
-from armsense_core.detector.extreme_value import fit_tail
+from armsense_core.detector.extreme_value import fit_tail, tail_maxima
 from armsense_core.errors import ArmsenseError
 
 DT = 0.01  # [s]
@@ -159,6 +159,18 @@ def test_clusters_are_separated():
     x[[10, 12, 30, 31, 60]] = 2.0, 5.0, 3.0, 1.0, 4.0
     np.testing.assert_array_equal(cluster_maxima(x, 0.5, 5), [5.0, 3.0, 4.0])
     np.testing.assert_array_equal(cluster_maxima(x, 0.5, 25), [5.0, 4.0])
+
+
+def test_clusters_that_merge_on_the_way_down_do_not_end_the_search():
+    """A loud second of 20 peaks is one cluster a little lower; 40 others lie below it."""
+    x = np.random.default_rng(3).uniform(0.0, 0.1, 20_000)
+    x[1000:2000] = 3.0
+    x[1000:2000:50] = 4.0 + 0.01 * np.arange(20)
+    x[3000:19_000:400] = 2.0 + 0.01 * np.arange(40)
+    maxima, level = tail_maxima(x, separation=10, clusters=30)
+    assert len(maxima) >= 30
+    assert 0.1 < level < 2.4
+    assert maxima.max() == pytest.approx(4.19)
 
 
 def test_sigma_is_mean_plus_deviations():

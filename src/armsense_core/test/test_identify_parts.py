@@ -28,6 +28,13 @@ def test_friction_terms_are_odd_in_velocity_and_known():
         DriveColumns(np.eye(1), ('vicous',))
 
 
+def test_a_torque_measured_behind_the_drive_has_no_terms_of_the_drive():
+    drive = DriveColumns(np.eye(2), ())
+    assert drive.count == 0
+    assert drive.places(()).tolist() == []
+    assert drive.columns(np.ones((5, 2)), np.ones((5, 2))).shape == (5, 2, 0)
+
+
 def test_passivity_rows_tell_friction_that_drives():
     drive = DriveColumns(np.eye(1), ('coulomb', 'quadratic'))
     rows = drive.passivity(np.array([2.0]))
