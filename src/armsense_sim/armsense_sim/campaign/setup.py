@@ -31,10 +31,10 @@ class Setup:
     variation: Variation = Variation()
     observers: tuple[str, ...] = OBSERVERS
     seed: int = 1
-    rate_per_hour: float = 0.1              # [1/h] false alarms that thresholds are made for
+    rate_per_hour: float = 0.5              # [1/h] false alarms that thresholds are made for
     confidence: float = 0.9                 # that they are not exceeded
     arms: int = 2                           # of the series, each with model and thresholds
-    calibration_minutes: float = 20.0       # [min] of free motion of each arm behind them
+    calibration_minutes: float = 10.0       # [min] of free motion of each arm behind them
 
     @property
     def key(self) -> str:
