@@ -85,8 +85,9 @@ def _free(here: Worker, known: Known, task: Task) -> dict[str, Any]:
 def _alarms(trace: Trace, here: Worker) -> dict[str, Any]:
     """Alarms of one recording, and at other heights of the thresholds."""
     options = here.config.detector
-    signal = alarm_statistic(trace.ratio, options.count, options.window)
     period = float(np.median(np.diff(trace.time)))
+    awake = round(options.warm_up / period)   # before that, the detector is silent
+    signal = alarm_statistic(trace.ratio[awake:], options.count, options.window)
     gap = round(SEPARATION / period)
     return {'alarms': len(trace.detections),
             'at_scale': [len(cluster_maxima(signal, s, gap)) for s in SCALES.tolist()]}
