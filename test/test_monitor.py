@@ -116,6 +116,6 @@ def test_whole_demo_with_its_page(chromium, tmp_path):
             click(page.get_by_role('tab', name='Events'))
             expect(page.get_by_role('cell', name='link4').first).to_be_visible()
             page.screenshot(path=PICTURES / 'demo_web.png', timeout=PATIENCE)
-        out, _ = process.communicate(timeout=300.0)
-        assert process.returncode == 0, out
+        out, words = process.communicate(timeout=300.0)
+        assert process.returncode == 0, words
     assert json.loads(out.splitlines()[-1])['detected']
