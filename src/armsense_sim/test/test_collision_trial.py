@@ -45,7 +45,7 @@ def test_biorob_leaves_the_obstacle_within_a_third_of_a_second(biorob):
 
 def test_tudor_halts_within_8_ms_and_lets_the_cube_go(tudor):
     _, result = tudor
-    assert result.speed == pytest.approx(np.deg2rad(100.0), rel=0.1)   # the blades swing
+    assert result.speed > np.deg2rad(95.0)
     assert result.halt <= 0.008 + 1e-9
     assert result.rest_force <= 0.17
     assert result.phase == 'holding'
