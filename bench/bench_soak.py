@@ -14,6 +14,8 @@ import resource
 import time
 
 import numpy as np
+from rich.console import Console
+from rich.progress import Progress
 
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.control.goal import GoalRefused
@@ -128,9 +130,12 @@ def main() -> int:
     soak = Soak(options.arm, options.seed)
     memory = []                                   # after each round: [h], [MB]
     begin = time.perf_counter()
-    while soak.lived < 3600.0 * options.hours:
-        soak.round()
-        memory.append((soak.lived / 3600.0, resident()))
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task('soak', total=3600.0 * options.hours)
+        while soak.lived < 3600.0 * options.hours:
+            soak.round()
+            memory.append((soak.lived / 3600.0, resident()))
+            bar.update(task, completed=soak.lived)
     settled = np.array(memory[len(memory) // 4:])
     growth = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
     result = {'hours': soak.lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,

@@ -6,7 +6,10 @@ The storage files are read themselves: a metadata.yaml may be missing or belong 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import functools
+import os
 from pathlib import Path
+import shutil
 import sqlite3
 import struct
 import tempfile
@@ -16,7 +19,7 @@ from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import numpy as np
 from rosbags.serde import SerdeError
-from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
@@ -222,7 +225,11 @@ class _Decoder:
         if not message.definition:
             raise ArmsenseError(f'{self.where}: the type {message.type} is unknown and the bag '
                                 'does not define it')
-        self.store.register(get_types_from_msg(message.definition, message.type))
+        try:
+            self.store.register(get_types_from_msg(message.definition, message.type))
+        except TypesysError as error:
+            raise ArmsenseError(f'{self.where}: the definition of {message.type} is damaged'
+                                ) from error
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
@@ -238,7 +245,11 @@ def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
         notes.append(f'{file.name}: cut off, {missing} bytes are missing')
         with tempfile.TemporaryDirectory() as folder:   # sqlite wants all pages, even if empty
             padded = Path(folder) / file.name
-            padded.write_bytes(file.read_bytes() + bytes(missing))
+            shutil.copyfile(file, padded)
+            try:
+                os.truncate(padded, file.stat().st_size + missing)
+            except OSError as error:   # more than a disk holds: the header is damaged
+                raise ArmsenseError(f'{file.name} is damaged: {error.strerror}') from error
             yield from _sqlite(padded, notes)
     elif file.suffix == '.db3':
         yield from _sqlite(file, notes)
@@ -259,6 +270,7 @@ def _missing_bytes(file: Path) -> int:
 
 def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
     connection = sqlite3.connect(f'file:{file.resolve()}?immutable=1', uri=True)
+    connection.text_factory = functools.partial(str, encoding='utf-8', errors='replace')
     try:
         topics = {key: (name, kind) for key, name, kind in
                   connection.execute('SELECT id, name, type FROM topics')}
@@ -269,10 +281,11 @@ def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
                 'SELECT topic_type, encoded_message_definition FROM message_definitions'))
         for key, stamp, data in connection.execute(
                 'SELECT topic_id, timestamp, data FROM messages ORDER BY id'):
-            if key in topics and stamp is not None and data:   # else a row of an empty page
+            # Else a row of an empty or damaged page.
+            if key in topics and isinstance(stamp, int) and isinstance(data, bytes) and data:
                 name, kind = topics[key]
                 yield RawMessage(name, kind, stamp, _unpack(data), definitions.get(kind, ''))
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:   # the latter: of its message
         notes.append(f'{file.name}: cut off or damaged, read as far as possible ({error})')
     finally:
         connection.close()

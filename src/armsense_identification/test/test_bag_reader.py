@@ -1,6 +1,7 @@
 """Bags as they are found: without metadata, split, compressed, cut off, of the wrong topic."""
 
 from pathlib import Path
+import sqlite3
 
 import numpy as np
 import pytest
@@ -106,3 +107,36 @@ def test_wrong_topic_joint_and_effort_are_told(tmp_path):
         read_bag(empty, SOURCE, JOINTS)
     with pytest.raises(ArmsenseError, match='no such file'):
         read_bag(tmp_path / 'nothing', SOURCE, JOINTS)
+
+
+def damaged(tmp_path, change) -> Path:
+    """A sqlite3 bag after `change`(its bytes)."""
+    file = next(write_bag(tmp_path / 'bag').glob('*.db3'))
+    data = bytearray(file.read_bytes())
+    change(data)
+    file.write_bytes(data)
+    return file
+
+
+def test_a_header_that_promises_more_than_a_disk_holds(tmp_path):
+    def promise(data):
+        data[16:18] = b'\xc3\xa9'              # size of a page
+        data[28:32] = b'\xff\xff\xff\xff'      # pages
+    with pytest.raises(ArmsenseError, match=r'holds no message|is damaged'):
+        read_bag(damaged(tmp_path, promise), SOURCE, JOINTS)
+
+
+def test_names_that_are_no_text(tmp_path):
+    def scribble(data):
+        data[:] = data.replace(b'sensor_msgs/msg/JointState',
+                               b'\x92\xff\xf6\x9for_msgs/msg/JointState')
+    with pytest.raises(ArmsenseError):
+        read_bag(damaged(tmp_path, scribble), SOURCE, JOINTS)
+
+
+def test_stamps_that_are_no_numbers(tmp_path):
+    file = next(write_bag(tmp_path / 'bag').glob('*.db3'))
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE messages SET timestamp = 'noon' WHERE id = 5")
+        connection.execute("UPDATE messages SET data = 'text' WHERE id = 7")
+    assert len(read_bag(file, SOURCE, JOINTS).t) == N - 2

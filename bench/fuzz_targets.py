@@ -1,0 +1,93 @@
+"""Every parser of bytes, lines and files, each with something that it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
+
+from armsense_bringup.launch_file import LaunchError
+from armsense_bringup.launch_plan import load as load_launch
+from armsense_core import share
+from armsense_core.errors import ArmsenseError
+from armsense_core.identify.robot_file import SourceConfig
+from armsense_core.model import ArmConfig, ArmModel
+from armsense_core.model.model_file import ModelFile, Provenance
+from armsense_driver.load_cells.line_format import encode_line, parse_line
+from armsense_driver.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
+from armsense_identification.bag_reader import read_bag, storage_files
+
+OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+
+class Target(NamedTuple):
+    """A parser and something that it accepts."""
+
+    name: str
+    sample: bytes
+    parse: Callable[[bytes], Any]
+
+
+def targets(folder: Path) -> list[Target]:
+    """Every parser of bytes, lines and files."""
+    spi, laas = by_name('uomodri'), by_name('laas_inhouse')
+
+    def file(name: str, read: Callable[[Path], Any]) -> Callable[[bytes], Any]:
+        def parse(data: bytes) -> Any:
+            (folder / name).write_bytes(data)
+            return read(folder / name)
+        return parse
+
+    def describe(path: Path) -> ArmModel:
+        return ArmModel.load(path)
+
+    def read_signals(path: Path) -> Any:
+        return read_bag(path, SourceConfig(), ('a', 'b'))
+
+    arm = share.find_arm('laas4').read_bytes().replace(
+        b'laas4.urdf.xacro', str(share.find('urdf/laas4.urdf.xacro')).encode())
+    model = ArmModel.load('laas4')
+    ModelFile.create(model, model.parameters, Provenance.now('fuzz')).write(folder / 'm.yaml')
+    launch = share.find('launch/arm.launch.xml').read_bytes()
+    return [
+        Target('SPI command', spi.encode_command(BoardCommand()), spi.decode_command),
+        Target('SPI state', spi.encode_state(BoardState()), spi.decode_state),
+        Target('SPI state, extended', laas.encode_state(_with_power()), laas.decode_state),
+        Target('CAN positions', udriver_can.encode_positions(1.0, -2.0),
+               udriver_can.decode_positions),
+        Target('CAN status', b'\x01', udriver_can.decode_status),
+        Target('load-cell line', encode_line(7, (1, -2, None, 4)).strip(), parse_line),
+        Target('arm yaml', arm, file('arm.yaml', ArmConfig.load)),
+        Target('model.yaml', (folder / 'm.yaml').read_bytes(),
+               file('model.yaml', lambda path: ModelFile.read(path, 'laas4'))),
+        Target('URDF', model.urdf.encode(), file('arm.urdf', describe)),
+        Target('launch file', launch, file('arm.launch.xml', lambda p: load_launch(p, {}))),
+        *(Target(f'{kind} bag', _bag(folder, plugin), file(f'bag.{suffix}', read_signals))
+          for kind, suffix, plugin in (('MCAP', 'mcap', StoragePlugin.MCAP),
+                                       ('sqlite3', 'db3', StoragePlugin.SQLITE3))),
+    ]
+
+
+def _with_power() -> BoardState:
+    state = BoardState()
+    return state._replace(motors=tuple(m._replace(power=1.0) for m in state.motors))  # type: ignore[arg-type]
+
+
+def _bag(folder: Path, plugin: StoragePlugin) -> bytes:
+    """Storage file of a small recording of two joints."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    state, header, time = (store.types[name] for name in (
+        JOINT_STATE, 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time'))
+    bag = folder / f'sample_{plugin.name}'
+    with Writer(bag, version=9, storage_plugin=plugin) as writer:
+        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=store)
+        for k in range(20):
+            message = state(header(time(1, k * 10**7), ''), ['a', 'b'],
+                            np.full(2, 0.1 * k), np.ones(2), np.ones(2))
+            writer.write(connection, 10**9 + k * 10**7, store.serialize_cdr(message, JOINT_STATE))
+    return storage_files(bag)[0].read_bytes()
