@@ -89,7 +89,8 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='armsense demo', description=__doc__)
     parser.add_argument('--arm', default='laas4', choices=('laas4', 'biorob', 'tudor'))
     parser.add_argument('--realtime', action='store_true',
-                        help='wall clock instead of lock-step; wants cores to spare')
+                        help='wall clock instead of lock-step, under SCHED_FIFO where allowed; '
+                        'wants two idle cores')
     parser.add_argument('--out', help='folder for results (default out/demo/ARM)')
     parser.add_argument('--json', action='store_true', help='one JSON object at the end')
     parser.add_argument('--web', action='store_true', help='with a page in the browser')

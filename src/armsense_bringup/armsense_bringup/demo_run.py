@@ -34,7 +34,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
     demo.write_scenario(scenario, START if lockstep else REAL_START)
     plan = load(launch_file, {
         'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'record': 'true', 'bag': str(bag),
-        'scenario': str(scenario)})
+        'scenario': str(scenario), 'realtime': str(not lockstep).lower()})
     with Supervisor(plan) as supervisor:
         client = ArmClient(supervisor, PATIENCE)
         try:

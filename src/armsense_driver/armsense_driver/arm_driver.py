@@ -92,7 +92,7 @@ class ArmDriver:
         self.fault: Fault | None = None
         self.reading: Reading | None = None
         self.seq = 0
-        self.exchanged_ns = 0              # [ns] wall clock in the middle of the last exchange
+        self.exchanged_ns = 0              # [ns] wall clock at which the boards answered, mean
         self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
                           for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.settings)
@@ -194,10 +194,11 @@ class ArmDriver:
             if fault is not None:
                 self.fail(fault)
         commands = self._board_commands()
-        begin = time.time_ns()
-        exchanges = [link.exchange(command)
-                     for link, command in zip(self.links, commands, strict=True)]
-        self.exchanged_ns = (begin + time.time_ns()) // 2
+        exchanges, answered = [], 0
+        for link, command in zip(self.links, commands, strict=True):
+            exchanges.append(link.exchange(command))
+            answered += time.time_ns()
+        self.exchanged_ns = answered // len(self.links)
         states = self._judge(exchanges)
         if states is None:
             return None

@@ -131,6 +131,23 @@ def test_boards_with_a_clock_of_their_own_turn_on_between_two_steps():
     np.testing.assert_allclose(ahead - plain, then * dq, atol=1e-6)
 
 
+def test_a_state_has_the_time_at_which_its_boards_answered():
+    arm, waits = Arm(), 0.05   # [s] for the first board, whose wire is slow today
+    wire = arm.driver.links[0]
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(wire, name)
+
+        def exchange(self, command):
+            time.sleep(waits)
+            return wire.exchange(command)
+    arm.driver.links[0] = Slow()
+    begin = time.time_ns()
+    arm.driver.cycle()
+    assert arm.driver.exchanged_ns - begin >= 0.99e9 * waits   # not the middle of the exchange
+
+
 def test_a_state_has_the_time_of_its_exchange():
     arm = Arm()
     before = time.time_ns()

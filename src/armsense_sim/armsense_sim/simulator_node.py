@@ -35,6 +35,8 @@ from armsense_sim.sensors import StrainGauges
 from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]
+HALFWAY = 3e-4     # [s] after the end of a period for a driver to ask the boards that are left
+LATE = 4           # periods by which encoders turn on evenly while a step is late
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -230,11 +232,12 @@ class _SimulatorLoop(Loop):
         self._serve_last_words()
 
     def lead(self) -> float:
-        """Time since the state that the boards show [s], up to the next one.
+        """Time since the state that the boards show [s].
 
-        A machine that stands still for longer stops the encoders, like the boards' clocks.
+        A step that takes too long must not hold the encoders up; a machine that stands still for
+        longer does, like the boards' clocks.
         """
-        return min(max(time.monotonic() - self._deadline + self._dt, 0.0), self._dt)
+        return min(max(time.monotonic() - self._deadline + self._dt, 0.0), LATE * self._dt)
 
     def _serve_last_words(self) -> None:
         """A driver that stops at the same time still wants to switch its boards off."""
@@ -251,10 +254,14 @@ class _SimulatorLoop(Loop):
         return False
 
     def _serve_until_deadline(self) -> bool:
+        """A driver that has asked some of the boards is not made to wait for the others."""
         self._server.flush()
+        last = len(self._server.connected) - 1
+        halfway = False
         left = self._deadline - time.monotonic()
-        while left > 0.0 and not self._stopped:
-            self._server.poll(left)
+        while left > (-HALFWAY if halfway else 0.0) and not self._stopped:
+            for board in self._server.poll(left + HALFWAY if halfway else left):
+                halfway = board != last
             left = self._deadline - time.monotonic()
         if left < -0.1:                       # the machine stood still: do not race after it
             self._deadline = time.monotonic()
