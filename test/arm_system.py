@@ -114,7 +114,7 @@ class ArmClient:
         goal.path_tolerance = [JointTolerance(name=name, position=value)
                                for name, value in (path_tolerance or {}).items()]
         assert self.trajectory.wait_for_server(PATIENCE)
-        future = self._in_executor(lambda: self.trajectory.send_goal_async(goal, feedback))
+        future = self.in_executor(lambda: self.trajectory.send_goal_async(goal, feedback))
         self.wait(future.done, what='goal response')
         return future.result()
 
@@ -129,11 +129,16 @@ class ArmClient:
 
     def outcome(self, handle, timeout: float = PATIENCE):
         """Status and result of a goal."""
-        future = self._in_executor(handle.get_result_async)
+        future = self.in_executor(handle.get_result_async)
         self.wait(future.done, timeout, 'trajectory result')
         return future.result()
 
-    def _in_executor(self, call):
+    def cancel(self, handle) -> None:
+        """Ask to end a goal; back when the answer is there."""
+        future = self.in_executor(handle.cancel_goal_async)
+        self.wait(future.done, what='answer to cancel')
+
+    def in_executor(self, call):
         """What `call` returns; rclpy's action client loses answers that come while it asks."""
         task = self._executor.create_task(call)
         self.wait(task.done, what='the executor')

@@ -58,8 +58,7 @@ def test_cancel_stops_smoothly(system):
     client, _ = system
     handle = client.send([(8.0, [1.5, 0.6, 0.0, -0.6])])
     client.wait(lambda: client.state.position[0] > 0.4, what='motion')
-    cancelled = handle.cancel_goal_async()
-    client.wait(cancelled.done)
+    client.cancel(handle)
     client.result(handle)
     client.wait(lambda: abs(client.state.velocity[0]) < 0.05, what='stop')
     assert client.state.position[0] < 1.4

@@ -39,17 +39,14 @@ class Server:
         action = self._actions[name]
         assert action.wait_for_server(60.0)
         self.feedback = []
-        # On the executor's thread: from another one rclpy may miss a fast answer.
-        task = self._client.node.executor.create_task(
+        future = self._client.in_executor(
             lambda: action.send_goal_async(KINDS[name].Goal(**goal),
                                            lambda m: self.feedback.append(m.feedback)))
-        self._client.wait(task.done, 60.0, f'{name} sent')
-        future = task.result()
         self._client.wait(future.done, 60.0, f'{name} accepted')
         return future.result()
 
     def finish(self, handle):
-        future = handle.get_result_async()
+        future = self._client.in_executor(handle.get_result_async)
         self._client.wait(future.done, PATIENCE, 'the result')
         return future.result().status, future.result().result
 
@@ -124,7 +121,7 @@ def test_cancelled_run_stops_the_arm_and_leaves_no_bag(server, folder, excitatio
                           bag=str(folder / 'cut'))
     client.wait(lambda: bool(actions.feedback) and actions.feedback[-1].progress > 0.01, PATIENCE,
                 'the motion')
-    client.wait(handle.cancel_goal_async().done, 60.0, 'cancel')
+    client.cancel(handle)
     status, result = actions.finish(handle)
     assert status == GoalStatus.STATUS_CANCELED
     assert not result.success
@@ -136,7 +133,7 @@ def test_cancelled_design_writes_nothing(server, folder):
     actions, client = server
     handle = actions.send('design_excitation', period=10.0, out=str(folder / 'never.yaml'))
     client.wait(lambda: bool(actions.feedback), PATIENCE, 'first step')
-    client.wait(handle.cancel_goal_async().done, 60.0, 'cancel')
+    client.cancel(handle)
     status, result = actions.finish(handle)
     assert status == GoalStatus.STATUS_CANCELED
     assert 'cancelled' in result.message

@@ -73,8 +73,7 @@ def test_cancel_slows_down_on_the_path_within_the_limits(client):
         handle = client.send([(10.0, HOME + [2.4, 0.8, 0.0, 0.0])])
         client.wait(lambda: client.state.position[0] > 0.5, what='motion')
         begin = client.state.seq
-        future = handle.cancel_goal_async()
-        client.wait(future.done, what='answer to cancel')
+        client.cancel(handle)
         outcome = client.outcome(handle)
         client.wait(lambda: np.abs(client.state.velocity).max() < 0.02, what='rest')
     assert outcome.status == GoalStatus.STATUS_CANCELED

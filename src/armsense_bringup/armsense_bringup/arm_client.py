@@ -100,13 +100,17 @@ class ArmClient:
             trajectory.points.append(point)
         if not self._action.wait_for_server(20.0):
             raise ArmsenseError('no controller offers follow_joint_trajectory')
-        future = self._action.send_goal_async(goal)
+        future = self._in_executor(lambda: self._action.send_goal_async(goal))
         self.wait(future.done, 'acceptance of the goal')
         return future.result()
 
+    def ending(self, handle: Any) -> Any:
+        """Future of the end of a trajectory."""
+        return self._in_executor(handle.get_result_async)
+
     def result(self, handle: Any) -> FollowJointTrajectory.Result:
         """Wait for the end of a trajectory."""
-        future = handle.get_result_async()
+        future = self.ending(handle)
         self.wait(future.done, 'the end of the trajectory')
         return future.result().result
 
@@ -115,6 +119,12 @@ class ArmClient:
         self._executor.shutdown()
         self._context.try_shutdown()
         self._thread.join()
+
+    def _in_executor(self, call: Callable[[], Any]) -> Any:
+        """What `call` returns; rclpy's action client loses answers that come while it asks."""
+        task = self._executor.create_task(call)
+        self.wait(task.done, 'the executor')
+        return task.result()
 
     def _spin(self) -> None:
         try:

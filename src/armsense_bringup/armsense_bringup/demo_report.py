@@ -60,14 +60,17 @@ class Run:
         return any(phase == 'resuming' for _, phase in self.phases)
 
 
-def read_run(bag: Path, start: float) -> Run:
-    """Read a bag of the demo, whose motion began at `start` [s]."""
+def read_run(bag: Path, start: float, end: float) -> Run:
+    """Read a bag of the demo, whose motion began at `start` [s]; what is after `end` [s] is not
+    part of the run: how much of it there is depends on the machine.
+    """
     messages: dict[str, list[Any]] = {topic: [] for topic in TYPES}
     with next(bag.glob('*.mcap')).open('rb') as file:
         reader = make_reader(file)
         for _, channel, message in reader.iter_messages(topics=list(TYPES), log_time_order=False):
-            messages[channel.topic].append(deserialize_message(message.data,
-                                                               TYPES[channel.topic]))
+            read = deserialize_message(message.data, TYPES[channel.topic])
+            if _stamp(read) <= end:
+                messages[channel.topic].append(read)
     states = sorted(messages['/motor_states'], key=lambda m: m.seq)
     residuals = [m for m in messages['/residual'] if m.valid]
     truth = messages['/ground_truth']
@@ -85,7 +88,7 @@ def read_run(bag: Path, start: float) -> Run:
         touches=touches,
         false_alarms=sum(not any(t.begin <= stamp <= t.end + SEARCH for t in touches)
                          for stamp, _ in collisions),
-        phases=tuple((m.stamp.sec + 1e-9 * m.stamp.nanosec - start, m.state) for m in phases))
+        phases=tuple((_stamp(m) - start, m.state) for m in phases))
 
 
 def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]],
@@ -107,7 +110,8 @@ def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]],
 
 
 def _stamp(message: Any) -> float:
-    return float(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
+    stamp = message.stamp if hasattr(message, 'stamp') else message.header.stamp
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
 
 
 def _force(message: ContactTruth) -> float:

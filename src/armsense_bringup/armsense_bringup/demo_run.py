@@ -15,7 +15,7 @@ PATIENCE = 180.0   # [s] wall clock for one run
 
 
 def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, folder: Path,
-        lockstep: bool = True) -> tuple[Path, float]:
+        lockstep: bool = True) -> tuple[Path, float, float]:
     """Run the demo once.
 
     Args:
@@ -27,7 +27,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
         lockstep: Virtual time; False: the wall clock.
 
     Returns:
-        The bag, and the stamp at which the motion began [s].
+        The bag, and the stamps at which the motion began and the run was over [s].
     """
     folder.mkdir(parents=True, exist_ok=True)
     scenario, bag = folder / 'scenario.yaml', folder / 'bag'
@@ -43,7 +43,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             rest = [0.0] * len(joints)
             goal = client.send(joints, [Waypoint(0.0, demo.home, rest),
                                         Waypoint(demo.swing, demo.goal, rest)], begin, reaction)
-            outcome = goal.get_result_async()
+            outcome = client.ending(goal)
             client.wait(lambda: client.time > begin or outcome.done(), 'the begin of the motion')
             if outcome.done():
                 raise ArmsenseError('the motion was refused: '
@@ -56,4 +56,4 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             supervisor.wait(30.0)
     if supervisor.failed:
         raise ArmsenseError('a node failed:\n' + client.last_words())
-    return bag, begin
+    return bag, begin, end
