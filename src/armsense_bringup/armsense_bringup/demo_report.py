@@ -61,8 +61,9 @@ class Run:
 
 
 def read_run(bag: Path, start: float, end: float) -> Run:
-    """Read a bag of the demo, whose motion began at `start` [s]; what is after `end` [s] is not
-    part of the run: how much of it there is depends on the machine.
+    """Read a bag of the demo from the begin of its motion, `start` [s], to `end` [s].
+
+    What comes later is not part of the run: how much there is depends on the machine.
     """
     messages: dict[str, list[Any]] = {topic: [] for topic in TYPES}
     with next(bag.glob('*.mcap')).open('rb') as file:
