@@ -61,7 +61,7 @@ class Run:
 
 
 def read_run(bag: Path, start: float, end: float) -> Run:
-    """Read a bag of the demo from the begin of its motion, `start` [s], to `end` [s].
+    """Read a bag of the demo, whose motion began at `start` [s], up to `end` [s].
 
     What comes later is not part of the run: how much there is depends on the machine.
     """
