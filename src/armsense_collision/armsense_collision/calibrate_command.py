@@ -108,7 +108,7 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         residuals = [free_residuals(model, config, tape, options.observer) for tape in tapes]
         method = 'calibrated from bags'
     else:
-        residuals = _simulated(options, config, options.simulate / 60.0, 0)
+        residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
     found = calibrate(residuals, config, period, options.rate, options.confidence)
     target = options.out or options.model
@@ -131,8 +131,8 @@ def _live(options: argparse.Namespace, console: Console) -> Path:
         return record_live(folder, seconds, lambda now: bar.update(task, completed=now))
 
 
-def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float,
-               first: int) -> list[Array]:
+def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float, first: int,
+               console: Console) -> list[Array]:
     """Free residuals of so many hours of one simulated arm, a motion of its own in each part.
 
     They are those of the model that the thresholds are for: a model file, or the arm's own files.
@@ -148,7 +148,9 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     count = max(round(hours * 3600.0 / CHUNK), 1)
     tasks = [Task('calibration', first + k) for k in range(count)]
     work = functools.partial(run_task, setup, Known())
-    parts = sorted(run_tasks(work, tasks, options.jobs), key=lambda part: str(part['task']))
+    with Progress('simulating', BarColumn(), TimeRemainingColumn(), console=console) as bar:
+        running = bar.track(run_tasks(work, tasks, options.jobs), total=count)
+        parts = sorted(running, key=lambda part: str(part['task']))
     return [part['residuals'][observer] for part in parts]
 
 
@@ -156,8 +158,8 @@ def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Rates asked for against rates on motions that no fit has seen."""
     model, config, period = _arm(options)
     fit, check = QUICK if options.quick else (FIT_HOURS, CHECK_HOURS)
-    known = _simulated(options, config, options.fit_hours or fit, 0)
-    unseen = _simulated(options, config, options.hours or check, UNUSED)
+    known = _simulated(options, config, options.fit_hours or fit, 0, console)
+    unseen = _simulated(options, config, options.hours or check, UNUSED, console)
     hours = sum(map(len, unseen)) * period / 3600.0
     observed, bounds, heights = [], [], []
     for rate in REQUESTED:
