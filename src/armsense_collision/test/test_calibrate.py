@@ -81,7 +81,7 @@ def test_a_simulated_arm_is_calibrated(tmp_path, capsys, monkeypatch):
 
 def test_the_check_has_the_keys_of_its_contract(capsys, monkeypatch):
     monkeypatch.setattr(calibrate_command, '_simulated',
-                        lambda options, config, hours, first: noise(0.3, first))
+                        lambda options, config, hours, first, console: noise(0.3, first))
     assert calibrate_command.main(['--check', '--json']) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result['requested_per_hour'] == [10.0, 1.0, 0.1]
