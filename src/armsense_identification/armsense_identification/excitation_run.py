@@ -30,7 +30,9 @@ from armsense_identification.worker import Cancelled
 from armsense_msgs.msg import DriverMode
 
 SPACING = 0.02          # [s] between two waypoints
-LEAD = 2.0              # [s] of the arm's clock between sending and beginning
+# [s] of the arm's clock between sending and beginning; on a busy machine virtual time overtakes
+# the first.
+LEADS = 2.0, 10.0, 50.0
 NEAR = 0.01             # [rad] from the start pose that needs no approach
 SLOW = 0.3              # share of the limits that an approach takes
 PATIENCE = 60.0         # [s] for a server, a first state, the recorder
@@ -123,8 +125,19 @@ class ExcitationRun:
         yield from self._wait(self._client.server_is_ready,
                               'a controller that offers follow_joint_trajectory')
         yield from self._wait(lambda: self._time is not None, 'a state of the arm (joint_states)')
+        for lead in LEADS:
+            begin, result = yield from self._attempt(motion, lead, cancelled)
+            if result.error_code != FollowJointTrajectory.Result.OLD_HEADER_TIMESTAMP:
+                break
+        if result.error_code != 0:
+            raise ArmsenseError(f'the arm did not follow: {result.error_string}')
+        return begin
+
+    def _attempt(self, motion: Trajectory, lead: float, cancelled: Callable[[], bool],
+                 ) -> Generator[Any, None, tuple[float, FollowJointTrajectory.Result]]:
+        """Begin a motion `lead` [s] from now; when that was [s], and how it ended."""
         assert self._time is not None
-        begin = round(self._time + LEAD, 6)
+        begin = round(self._time + lead, 6)
         future = self._client.send_goal_async(self._goal(motion, begin), self._on_feedback)
         yield from self._wait(future.done, 'an answer of the controller')
         handle = future.result()
@@ -137,10 +150,7 @@ class ExcitationRun:
             yield Driven(max(0.0, self._time - begin), self._error)
         if asked:
             raise Cancelled
-        result = ending.result().result
-        if result.error_code != 0:
-            raise ArmsenseError(f'the arm did not follow: {result.error_string}')
-        return begin
+        return begin, ending.result().result
 
     def abandon(self, bag: Path | None = None) -> None:
         """Leave nothing running, and nothing of a bag that this run began."""
