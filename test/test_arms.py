@@ -22,4 +22,4 @@ def test_an_arm_comes_up_and_holds(arm, bus):
         assert np.abs(held - config.home).max() < 0.01   # [rad]
         assert len(state.joint_position) == (config.n if arm == 'biorob' else 0)
         assert len(state.strain) == (config.n if arm == 'tudor' else 0)
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words

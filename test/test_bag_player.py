@@ -93,7 +93,7 @@ def test_replayed_residuals_equal_the_recorded_ones(bag, node):
         while supervisor.running():
             listen()
             time.sleep(0.005)
-        assert supervisor.wait(30.0) == 0, supervisor.lines[-20:]
+        assert supervisor.wait(30.0) == 0, supervisor.last_words
     listen()
     # The first answers may leave before the observer knows this listener; later none may miss.
     assert len(replayed) > 0.9 * STATES

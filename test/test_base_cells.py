@@ -33,7 +33,7 @@ def test_a_push_is_felt_at_the_base(tmp_path):
         client.wait_mode(DriverMode.ENABLED, 120.0)
         client.wait(lambda: client.time > 8.5, 180.0, 'the push')
         client.wait(lambda: bool(client.collisions), 10.0, 'a collision event')
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     assert client.collisions[0].source == 'base'
     assert client.collisions[0].header.stamp.sec == 8
     assert residuals
@@ -50,7 +50,7 @@ def recorded(folder: Path) -> tuple[dict[str, list[bytes]], list[Collision]]:
         client.node.create_subscription(Collision, 'contact', contacts.append, event_qos(10))
         client.wait_mode(DriverMode.ENABLED, 120.0)
         client.wait(lambda: client.time > END + 0.1, 180.0, 'the end of the run')
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     payloads: dict[str, list[bytes]] = {topic: [] for topic in COMPARED}
     with next((folder / 'bag').glob('*.mcap')).open('rb') as file:
         for _, channel, message in make_reader(file).iter_messages(topics=list(COMPARED)):

@@ -53,7 +53,7 @@ def ridden(bag: Path, imu: str) -> Ride:
         client.wait_mode(DriverMode.ENABLED)
         client.wait(lambda: client.time > END + 0.1, what='the end of the ride')
         collisions = list(client.collisions)
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     return Ride(bag, collisions, told)
 
 

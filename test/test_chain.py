@@ -15,7 +15,7 @@ def system(request):
     with arm_system(lockstep='true', observer='false', bus=request.param) as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         yield client, supervisor
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 def test_a_trajectory_is_followed(system):

@@ -16,4 +16,4 @@ def test_the_arm_answers_all_four(tmp_path):
         nodes_are_up(client)
         topics_flow(client)
         a_push_stops_the_arm(client)
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words

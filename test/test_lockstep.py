@@ -23,7 +23,7 @@ def recorded(folder: Path, seed: int) -> dict[str, list[bytes]]:
         client.wait_mode(DriverMode.ENABLED)
         client.send([(1.0, [0.5, 0.5, 0.2, -0.4])], start=START)
         client.wait(lambda: client.time > END + 0.1, 240.0, 'the end of the run')
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     payloads: dict[str, list[bytes]] = {topic: [] for topic in COMPARED}
     with next((folder / 'bag').glob('*.mcap')).open('rb') as file:
         for _, channel, message in make_reader(file).iter_messages(topics=list(COMPARED)):

@@ -63,7 +63,7 @@ def test_push_is_seen_stop_needs_the_token_and_the_bag_shows_it_again(chromium, 
         with open_page(chromium, address) as page:
             client.wait(lambda: bool(client.collisions), 120.0, 'the collision')
             press_stop(page, client)
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     event = client.collisions[0]
     stamp = event.header.stamp.sec + 1e-9 * event.header.stamp.nanosec
     with (monitor_of(bag, stamp + SHOWN) as address,

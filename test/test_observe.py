@@ -74,7 +74,7 @@ def robot(tmp_path):
     with Supervisor(plan) as supervisor:
         while not (heard and heard[-1].valid):      # the observer watches
             publish(0.0, 20)
-            assert ticks < 100 * rate, supervisor.lines[-20:]
+            assert ticks < 100 * rate, supervisor.last_words
         yield publish, node
     node.destroy_subscription(subscription)
     node.destroy_subscription(watched)

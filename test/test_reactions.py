@@ -92,7 +92,7 @@ def test_a_hand_leads_the_stopped_arm_and_the_rest_is_driven_from_there(tmp_path
         assert client.phases[-2:] == ['resuming', 'tracking']
         rest(client)
         assert np.abs(np.array(client.state.position) - GOAL).max() < 0.02
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 class Deaf:
@@ -136,7 +136,7 @@ def test_the_boards_brake_after_a_collision_that_nobody_answers():
         assert client.modes[-1].fault == 'collision_unanswered'
         waited = seconds(client.modes[-1].stamp) - deaf.reported_at
         assert 0.010 <= waited <= 0.016
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 @pytest.fixture(scope='module')
@@ -144,7 +144,7 @@ def system() -> Iterator[ArmClient]:
     with arm_system(lockstep='true', reaction='retract') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         yield client
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 @pytest.fixture

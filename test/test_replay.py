@@ -23,7 +23,7 @@ def test_replay_equals_live(tmp_path):
         client.wait_mode(DriverMode.ENABLED)
         client.wait(lambda: client.time > END, 60.0, 'the end of the run')
         collisions = list(client.collisions)
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
     recorded = read_tape(bag, 4)
     run = replay(ArmModel.load('laas4'), recorded)
     assert recorded.residual is not None

@@ -40,4 +40,4 @@ def test_positions_from_ros2_control_move_the_arm():
         client.wait(lambda: np.abs(plugin.q - target).max() < 0.03, 20.0, 'the arm follows')
         assert client.modes[-1].mode == DriverMode.ENABLED, client.modes[-1].explanation
         assert not client.collisions
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words

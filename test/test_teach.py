@@ -43,7 +43,7 @@ def test_what_a_hand_did_is_played_back(tmp_path, capsys):
             assert main(['play', str(file)]) == 0
         assert furthest(lesson, played.positions()) < 0.02          # and driven again
         assert np.abs(np.array(client.state.position) - lesson.positions[-1]).max() < 0.02
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 def furthest(lesson: Lesson, driven: np.ndarray) -> float:

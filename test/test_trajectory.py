@@ -27,7 +27,7 @@ def client() -> Iterator[ArmClient]:
     with arm_system(lockstep='true', observer='false') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         yield client
-    assert supervisor.exit_code == 0, supervisor.lines[-20:]
+    assert supervisor.exit_code == 0, supervisor.last_words
 
 
 def largest_step(tape: MotionTape) -> np.ndarray:

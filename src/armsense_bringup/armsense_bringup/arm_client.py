@@ -74,7 +74,7 @@ class ArmClient:
 
     def last_words(self) -> str:
         """What the processes printed last."""
-        return '\n'.join(f'[{line.name}] {line.text}' for line in self._supervisor.lines[-15:])
+        return self._supervisor.last_words
 
     def send(self, joints: Sequence[str], waypoints: Sequence[Waypoint], start: float = 0.0,
              reaction: str = '') -> Any:

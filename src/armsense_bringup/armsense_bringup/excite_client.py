@@ -74,9 +74,7 @@ class ExcitationClient:
     def _spin(self, condition: Callable[[], bool]) -> None:
         while not condition():
             if self._supervisor is not None and self._supervisor.failed:
-                last = '\n'.join(f'[{line.name}] {line.text}'
-                                 for line in self._supervisor.lines[-15:])
-                raise ArmsenseError(f'the simulated arm ended:\n{last}')
+                raise ArmsenseError(f'the simulated arm ended:\n{self._supervisor.last_words}')
             self._executor.spin_once(0.1)
 
     def close(self) -> None:

@@ -108,6 +108,11 @@ class Supervisor:
         return self.exit_code
 
     @property
+    def last_words(self) -> str:
+        """What the processes printed last."""
+        return '\n'.join(f'[{line.name}] {line.text}' for line in self.lines[-20:])
+
+    @property
     def exit_code(self) -> int:
         return 1 if self.failed else 0
 
