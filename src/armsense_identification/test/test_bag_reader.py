@@ -10,7 +10,7 @@ from rosbags.typesys import get_typestore, Stores
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
-from armsense_identification.bag_reader import is_bag, read_bag
+from armsense_identification.bag_reader import _Decoder, is_bag, RawMessage, read_bag
 
 JOINTS = ('a', 'b')
 SOURCE = SourceConfig()
@@ -126,11 +126,10 @@ def test_a_header_that_promises_more_than_a_disk_holds(tmp_path):
         read_bag(damaged(tmp_path, promise), SOURCE, JOINTS)
 
 
-def test_names_that_are_no_text(tmp_path):
+def test_a_table_whose_name_is_no_text(tmp_path):   # nor is sqlite's message about it
     def scribble(data):
-        data[:] = data.replace(b'sensor_msgs/msg/JointState',
-                               b'\x92\xff\xf6\x9for_msgs/msg/JointState')
-    with pytest.raises(ArmsenseError):
+        data[:] = data.replace(b'CREATE TABLE topics', b'CREATE TABLE \x92\xff \x9fcs')
+    with pytest.raises(ArmsenseError, match='cut off or damaged'):
         read_bag(damaged(tmp_path, scribble), SOURCE, JOINTS)
 
 
@@ -140,3 +139,9 @@ def test_stamps_that_are_no_numbers(tmp_path):
         connection.execute("UPDATE messages SET timestamp = 'noon' WHERE id = 5")
         connection.execute("UPDATE messages SET data = 'text' WHERE id = 7")
     assert len(read_bag(file, SOURCE, JOINTS).t) == N - 2
+
+
+def test_a_damaged_definition_of_an_unknown_type():
+    message = RawMessage('/joint_states', 'mine/msg/State', 0, b'', "float64' position")
+    with pytest.raises(ArmsenseError, match='the definition of mine/msg/State is damaged'):
+        _Decoder(JOINTS, 'bag')(message)
