@@ -1,5 +1,6 @@
 """The whole controller: goals, refusals, stops, collisions, faults, any input."""
 
+import math
 from pathlib import Path
 import sys
 
@@ -285,6 +286,58 @@ def test_goals_are_refused_while_reacting_and_accepted_while_holding():
     status = loop.controller.follow_waypoints([1.0], [HOME])
     loop.run(1.5)
     assert status.succeeded
+
+
+def accepted_late(loop):
+    """A goal that was planned before, and accepted when `loop` had gone on; a way to accept it."""
+    accept, late = loop.controller._accept, []
+    loop.controller._accept = lambda *goal: late.append(goal)
+    loop.controller.follow(path())
+    loop.controller._accept = accept
+    return lambda: accept(*late[0])
+
+
+@pytest.mark.parametrize('before', [True, False])
+def test_a_goal_accepted_while_the_motors_go_off_ends_and_is_never_driven(before):
+    loop = Loop()
+    accept = accepted_late(loop)
+    status = accept() if before else None
+    loop.controller.rest()
+    status = status or accept()
+    loop.controller.rest()
+    assert not status.active
+    assert status.code is ErrorCode.INVALID_GOAL
+    assert status.text == 'the motors are not enabled'
+    loop.run(1.5)                                    # on again
+    np.testing.assert_allclose(loop.q, HOME, atol=5e-3)
+    later = loop.controller.follow(path())
+    loop.run(1.5)
+    assert later.succeeded
+
+
+def test_a_goal_accepted_when_a_collision_came_does_not_end_the_reaction():
+    loop = Loop()
+    loop.controller.reaction.choose('retract')
+    accept = accepted_late(loop)
+    loop.run(DT, hit=HIT)
+    status = accept()
+    loop.run(DT)
+    assert loop.controller.phase is Phase.REACTING
+    assert not status.active
+    assert 'the controller is reacting: ' in status.text
+
+
+def test_a_goal_accepted_when_a_fault_came_ends():
+    for late in (True, False):
+        loop = Loop()
+        accept = accepted_late(loop)
+        status = None if late else accept()
+        loop.controller.step(loop.arm.state, NONE, None, math.nan)
+        status = status or accept()
+        loop.run(DT)
+        assert loop.controller.phase is Phase.SAFE
+        assert not status.active
+        assert status.text
 
 
 def test_resume_needs_something_to_resume():

@@ -18,6 +18,7 @@ from armsense_core.trajectory import (
 )
 
 RESUME_RAMP = 0.3   # [s]
+MOTORS_OFF = 'the motors are not enabled'
 
 
 class Course:
@@ -89,7 +90,7 @@ class Course:
 
     def clear(self) -> None:
         """Forget everything; the motors are off."""
-        self.finish(ErrorCode.INVALID_GOAL, 'the motors are not enabled')
+        self.finish(ErrorCode.INVALID_GOAL, MOTORS_OFF)
         self.goal = self.interrupted = None
         self._reaction.new_goal()
 

@@ -17,7 +17,7 @@ from armsense_core.control.planner import Planner
 from armsense_core.control.types import Reference
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
-from armsense_core.reaction.machine import known_strategy, Phase
+from armsense_core.reaction.machine import known_strategy
 from armsense_core.trajectory import Clearance, ErrorCode, point_to_point, Tolerances, Trajectory
 
 
@@ -151,9 +151,8 @@ class MotionController(MotionCycle):
         """The reference that a new goal starts from."""
         if self.reference is None:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'no state of the arm has arrived yet')
-        if self.phase in (Phase.SAFE, Phase.REACTING, Phase.VERIFYING):
-            raise GoalRefused(ErrorCode.INVALID_GOAL,
-                              f'the controller is {self.phase.value}: {self.explanation}')
+        if self._busy:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, self._busy)
         if self.law_name == Float.name:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'a hand leads the arm: float follows no '
                               'trajectory; switch to another law first')
@@ -165,5 +164,6 @@ class MotionController(MotionCycle):
             known_strategy(reaction)
         tolerances = tolerances or self.config.tolerances(trajectory.n)
         goal = Goal(trajectory, tolerances, self.limits.joints, self.time)
+        self._accepted.append(goal)
         self._requests.append(lambda: self._begin_goal(goal, reaction, start))
         return goal.status

@@ -10,7 +10,7 @@ import numpy as np
 
 from armsense_core.control.active_law import ActiveLaw
 from armsense_core.control.config import ControllerConfig
-from armsense_core.control.course import Course
+from armsense_core.control.course import Course, MOTORS_OFF
 from armsense_core.control.goal import Goal
 from armsense_core.control.law import Law
 from armsense_core.control.limiter import Limiter
@@ -40,6 +40,7 @@ class MotionCycle:
         self._course = Course(config, self.limits, self.reaction)
         self._limiter = Limiter(model, self.limits)
         self._requests: deque[Callable[[], None]] = deque()   # of the other thread
+        self._accepted: deque[Goal] = deque()        # there, and not begun yet
         self.time = self._last_time = 0.0            # [s] of this and the last step
         self.state: ArmState | None = None
         self.reference: Reference | None = None      # what was followed last
@@ -75,6 +76,7 @@ class MotionCycle:
 
     def rest(self) -> None:
         """The motors are off: start anew where the arm then is. Only for the loop's thread."""
+        self._refuse_accepted(MOTORS_OFF)            # not to be driven when they are on again
         self._course.clear()
         self.reference = None
 
@@ -135,7 +137,12 @@ class MotionCycle:
 
     def _fail(self, text: str) -> None:
         self.reaction.fault(text)
+        self._refuse_accepted(text)
         self._course.fail(text)
+
+    def _refuse_accepted(self, why: str) -> None:
+        while self._accepted:
+            self._accepted.popleft().finish(ErrorCode.INVALID_GOAL, why)
 
     def _start_at(self, state: ArmState) -> None:
         self.reference = Reference.at_rest(self.limits.inside(state.q))
@@ -151,8 +158,21 @@ class MotionCycle:
         return self.state, self.reference
 
     def _begin_goal(self, goal: Goal, strategy: str | None, start: float | None) -> None:
+        if not goal.unfinished:
+            return
+        self._accepted.popleft()
+        if self._busy:                               # since it was accepted
+            goal.finish(ErrorCode.INVALID_GOAL, self._busy)
+            return
         self._course.begin(goal, strategy, self._last_time if start is None else start,
                            self._present[1])
+
+    @property
+    def _busy(self) -> str:
+        """Why no goal can be driven now; empty: one can."""
+        if self.phase in (Phase.SAFE, Phase.REACTING, Phase.VERIFYING):
+            return f'the controller is {self.phase.value}: {self.reaction.explanation}'
+        return ''
 
     def _stop(self) -> None:
         self._course.stop(self.time)
