@@ -159,6 +159,24 @@ def test_many_pushes_on_a_known_layout_are_no_wrong_layout(running):
     assert monitor.layout_problem == ''
 
 
+def test_pushes_before_the_layout_is_known_are_no_wrong_layout(running):
+    bench, monitor = running
+    for k in range(12):
+        bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 25.0 if k % 2 else -25.0, 0.0])
+        assert any(r.detection for r in bench.run(monitor, 0.1)), k
+        bench.plant.release()
+        results = bench.run(monitor, 0.9)
+    assert results[-1].problem == ''
+
+
+def test_a_layout_that_fits_later_counts_again(running):
+    bench, monitor = running
+    bench.order = [1, 0, 2, 3]
+    assert bench.run(monitor, 4.0)[-1].problem == 'load cells 1 and 2 are exchanged'
+    bench.order = [0, 1, 2, 3]                       # plugged in as they should be
+    assert bench.run(monitor, 12.0)[-1].problem == ''
+
+
 def test_thresholds_are_learned_with_their_meaning(running):
     bench, monitor = running
     with pytest.raises(ArmsenseError, match='10 s of residuals'):

@@ -25,6 +25,7 @@ MOST_CELLS = 6         # up to which all orders are tried
 GOOD_FIT = 0.9         # share of the predicted change that a right layout explains
 CLEARLY_BETTER = 0.2   # by which another order must explain more
 DECISIVE = 10.0        # times as much that all other orders leave unexplained
+KEPT = 0.75            # share of the samples that are judged; the others may be contacts
 
 
 class CellFault(NamedTuple):
@@ -124,38 +125,47 @@ class LayoutReport(NamedTuple):
 
 
 def check_layout(layout: CellLayout, forces: Array, predicted: Array) -> LayoutReport:
-    """Compare a motion without collisions with all orders of the cells.
+    """Compare a motion, most of it without contact, with all orders of the cells.
 
     Args:
         layout: The cells.
         forces: As read, [N], (N, m).
         predicted: Felt wrench from the joints [N, Nm], (N, k).
     """
-    f, c = forces - forces.mean(axis=0), predicted - predicted.mean(axis=0)
+    f, c = forces - np.median(forces, axis=0), predicted - np.median(predicted, axis=0)
     scale = c.std(axis=0)
     if scale.max(initial=0.0) < 1e-9:
         raise ArmsenseError('the layout cannot be checked while the arm does not move')
     # Axes that hardly change say nothing about the order.
     use = scale > 0.05 * scale.max()
-    f_cov, cross = f.T @ f, c[:, use].T @ f                       # (m, m), (k, m)
-    power = np.square(c[:, use]).sum(axis=0)
-    collect = layout.collect[use]
-
-    def explained(order: tuple[int, ...]) -> float:
-        C = np.empty_like(collect)
-        C[:, list(order)] = collect
-        misfit = power - 2.0 * (C * cross).sum(axis=1) + ((C @ f_cov) * C).sum(axis=1)
-        return float(1.0 - (misfit / power).mean())
-    m = layout.cells
-    own = tuple(range(m))
-    orders = itertools.permutations(own) if m <= MOST_CELLS else _swaps(own)
-    shares = {order: explained(order) for order in orders}
+    expected = c[:, use] / scale[use]                             # (N, k)
+    collect = layout.collect[use] / scale[use, None]              # (k, m)
+    own = tuple(range(layout.cells))
+    orders = (list(itertools.permutations(own)) if layout.cells <= MOST_CELLS else _swaps(own))
+    misfit = {order: _misfit(f, expected, collect, order) for order in orders}
+    free = _free_samples(min(misfit.values(), key=lambda m: m[_free_samples(m)].sum()))
+    power = np.square(expected[free]).sum()
+    shares = {order: float(1.0 - misfit[order][free].sum() / power) for order in orders}
     now = shares.pop(own)
     other = max(shares, key=lambda order: shares[order])
     best, top = (own, now) if now >= shares[other] else (other, shares[other])
     if now >= GOOD_FIT or (now >= top - CLEARLY_BETTER and now > 0.5):
         return LayoutReport(True, now, own, now, shares[other], 'the layout fits')
     return LayoutReport(False, now, best, top, shares[other], _describe(own, best, now, top))
+
+
+def _misfit(forces: Array, expected: Array, collect: Array, order: tuple[int, ...]) -> Array:
+    """Squares of what is left unexplained, (N,), with the cells in an order."""
+    C = np.empty_like(collect)
+    C[:, list(order)] = collect
+    squares: Array = np.square(forces @ C.T - expected).sum(axis=1)
+    return squares
+
+
+def _free_samples(misfit: Array) -> NDArray[np.intp]:
+    """Indices of those that fit best: contacts fit no order."""
+    kept = math.ceil(KEPT * len(misfit))
+    return np.argpartition(misfit, kept - 1)[:kept]
 
 
 def _swaps(own: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -55,16 +55,18 @@ class CellTrust:
             dt: Time since the cycle before [s].
         """
         self._cycle += 1
-        if not usable.all() or self.layout_problem:
+        if not usable.all():
             return None
         if reading.valid:
             self._watch.step(force, reading.predicted, dt)
         fault = self.checker.step(force, reading.predicted if reading.valid else None)
-        if fault is not None or self._cycle % JUDGE_EVERY == 0:
+        blamed = fault is not None and not self.layout_problem
+        if blamed or self._cycle % JUDGE_EVERY == 0:
             report = self._watch.judge()
-            if report is not None and not report.fits:
-                self.layout_problem = report.message
-                return None
+            if report is not None:
+                self.layout_problem = '' if report.fits else report.message
+        if self.layout_problem:
+            return None
         if fault is None or fault.contrast < DECIDED or self._watch.too_short:
             return None
         self._failed[fault.cell] = True
