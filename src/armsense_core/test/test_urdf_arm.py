@@ -61,6 +61,19 @@ def test_bad_descriptions_are_explained(urdf, text, error):
         ArmConfig.load(urdf)
 
 
+@pytest.mark.parametrize('name', ['', 'name="shoulder"'])
+def test_joints_need_names_of_their_own(urdf, name):
+    urdf.write_text(URDF.replace('name="wrist"', name).replace('continuous', 'revolute'))
+    with pytest.raises(ArmsenseError, match="name of its own; the revolute ones have 'shoulder'"):
+        ArmConfig.load(urdf)
+
+
+def test_fixed_joints_in_a_circle(urdf):
+    urdf.write_text(URDF.replace('<child link="tip"/>', '<child link="hand"/>'))
+    with pytest.raises(ArmsenseError, match="link 'hand' is fixed to more than one other"):
+        ArmConfig.load(urdf)
+
+
 def test_a_robot_without_name_gets_that_of_its_file(urdf):
     urdf.write_text(URDF.replace('name="pendulum"', ''))
     assert ArmConfig.load(urdf).arm == 'pendulum'

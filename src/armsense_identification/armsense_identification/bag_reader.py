@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import numpy as np
+from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
 
@@ -32,6 +33,10 @@ PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 PARTS = ('position', 'velocity', 'effort', 'joint_position', 'strain')
 BATCH = 4096
+NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
+NEEDED = {                           # of motor states, by rosbags' names for their types
+    'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
+    **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), NUMBERS)}
 Progress = Callable[[float], None]
 
 
@@ -194,6 +199,9 @@ class _Decoder:
         self.order: tuple[tuple[str, ...], list[int]] | None = None
 
     def __call__(self, message: RawMessage) -> list[float]:
+        if message.type not in (JOINT_STATE, MOTOR_STATES):
+            raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
+                                f'{JOINT_STATE} or {MOTOR_STATES} is needed')
         if message.type not in self.store.fielddefs:
             self._learn(message)
         data: Any = self.store.deserialize_cdr(message.data, message.type)
@@ -201,12 +209,9 @@ class _Decoder:
         if message.type == JOINT_STATE:
             index = self.index(tuple(data.name))
             fields = (data.position, data.velocity, data.effort, (), ())
-        elif message.type == MOTOR_STATES:
+        else:
             index = list(range(len(self.names)))
             fields = (data.position, data.velocity, data.torque, data.joint_position, data.strain)
-        else:
-            raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
-                                f'{JOINT_STATE} or {MOTOR_STATES} is needed')
         for values in fields:
             row += ([float(values[k]) for k in index] if len(values) > max(index)
                     else [np.nan] * len(index))
@@ -227,9 +232,14 @@ class _Decoder:
                                 'does not define it')
         try:
             self.store.register(get_types_from_msg(message.definition, message.type))
-        except TypesysError as error:
+            fields = dict(self.store.get_msgdef(message.type).fields)
+        except (TypesysError, KeyError) as error:   # the second: a part is not defined
             raise ArmsenseError(f'{self.where}: the definition of {message.type} is damaged'
                                 ) from error
+        wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
+        if wrong:
+            raise ArmsenseError(f'{self.where}: the definition of {message.type} lacks or changes '
+                                f'{", ".join(wrong)}')
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
@@ -272,7 +282,7 @@ def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
     connection = sqlite3.connect(f'file:{file.resolve()}?immutable=1', uri=True)
     connection.text_factory = functools.partial(str, encoding='utf-8', errors='replace')
     try:
-        topics = {key: (name, kind) for key, name, kind in
+        topics = {key: (str(name), str(kind)) for key, name, kind in
                   connection.execute('SELECT id, name, type FROM topics')}
         definitions: dict[str, str] = {}
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'message_definitions'"
@@ -284,9 +294,11 @@ def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
             # Else a row of an empty or damaged page.
             if key in topics and isinstance(stamp, int) and isinstance(data, bytes) and data:
                 name, kind = topics[key]
-                yield RawMessage(name, kind, stamp, _unpack(data), definitions.get(kind, ''))
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:   # the latter: of its message
-        notes.append(f'{file.name}: cut off or damaged, read as far as possible ({error})')
+                yield RawMessage(name, kind, stamp, _unpack(data),
+                                 str(definitions.get(kind, '')))
+    except Exception as error:   # as below: even MemoryError for a length that is none
+        notes.append(f'{file.name}: cut off or damaged, read as far as possible '
+                     f'({type(error).__name__}: {error})')
     finally:
         connection.close()
 

@@ -141,7 +141,30 @@ def test_stamps_that_are_no_numbers(tmp_path):
     assert len(read_bag(file, SOURCE, JOINTS).t) == N - 2
 
 
-def test_a_damaged_definition_of_an_unknown_type():
-    message = RawMessage('/joint_states', 'mine/msg/State', 0, b'', "float64' position")
-    with pytest.raises(ArmsenseError, match='the definition of mine/msg/State is damaged'):
+@pytest.mark.parametrize(('row', 'change'), [
+    (7, "UPDATE messages SET data = x'28b52ffd00' WHERE id = 7"),          # no zstd after all
+    (N + 1, 'UPDATE message_definitions SET encoded_message_definition = 5')])
+def test_rows_that_are_not_what_they_seem(tmp_path, row, change):
+    file = next(write_bag(tmp_path / 'bag').glob('*.db3'))
+    with sqlite3.connect(file) as connection:
+        connection.execute(change)
+    assert len(read_bag(file, SOURCE, JOINTS).t) == row - 1
+
+
+MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
+
+
+@pytest.mark.parametrize(('definition', 'error'), [
+    ("float64' position", 'is damaged'), ('foreign/Header header', 'is damaged'),
+    ('std_msgs/Header header\nfloat64[] position\nfloat64[3] velocity\nfloat64[] torque',
+     'lacks or changes velocity, joint_position, strain')])
+def test_a_damaged_definition_of_motor_states(definition, error):
+    message = RawMessage('/motor_states', MOTOR_STATES, 0, b'', definition)
+    with pytest.raises(ArmsenseError, match=f'the definition of {MOTOR_STATES} {error}'):
+        _Decoder(JOINTS, 'bag')(message)
+
+
+def test_another_type_is_named():
+    message = RawMessage('/joint_states', 'mine/m/State', 0, b'', 'float64 position')
+    with pytest.raises(ArmsenseError, match='/joint_states carries mine/m/State; sensor_msgs'):
         _Decoder(JOINTS, 'bag')(message)

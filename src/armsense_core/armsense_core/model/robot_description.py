@@ -78,13 +78,13 @@ def check_inertials(root: ElementTree.Element, where: str) -> None:
             masses[name] = math.nan if mass is None else _number(mass.get('value', ''))
             if not masses[name] >= 0.0:
                 raise BadValue(f'{where}: link {name!r}: mass', masses[name], '>= 0 kg')
-    for name, bodies in _moved_bodies(root).items():
+    for name, bodies in _moved_bodies(root, where).items():
         known = [masses[body] for body in bodies if body in masses]
         if known and not sum(known) > 0.0:
             raise BadValue(f'{where}: link {name!r}: mass', 0.0, '> 0 kg, it moves with a joint')
 
 
-def _moved_bodies(root: ElementTree.Element) -> dict[str, list[str]]:
+def _moved_bodies(root: ElementTree.Element, where: str) -> dict[str, list[str]]:
     """Link that each joint moves, with all links fixed to it."""
     moved: list[tuple[str, str]] = []
     fixed: list[tuple[str, str]] = []
@@ -96,7 +96,10 @@ def _moved_bodies(root: ElementTree.Element) -> dict[str, list[str]]:
     bodies = {child: [child] for _, child in moved}
     for group in bodies.values():
         for link in group:      # grows while it is walked through
-            group += [child for parent, child in fixed if parent == link]
+            behind = [child for parent, child in fixed if parent == link]
+            if twice := [child for child in behind if child in group]:
+                raise ArmsenseError(f'{where}: link {twice[0]!r} is fixed to more than one other')
+            group += behind
     return bodies
 
 

@@ -31,7 +31,11 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
               if joint.get('type') == 'revolute' and joint.find('mimic') is None]
     if not moving:
         raise ArmsenseError(f'{path.name} has no revolute joint')
-    limits = {joint.get('name', ''): _limits(joint, path.name) for joint in moving}
+    names = [joint.get('name', '') for joint in moving]
+    if '' in names or len(set(names)) < len(names):
+        raise ArmsenseError(f'{path.name}: every joint needs a name of its own; '
+                            f'the revolute ones have {", ".join(map(repr, names))}')
+    limits = {name: _limits(joint, path.name) for name, joint in zip(names, moving, strict=True)}
     name = robot.get('name') or path.stem
     return ArmConfig(
         arm=name, title=f'{name}, {len(moving)} joints, known by its URDF', urdf=path.name,
@@ -39,7 +43,7 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
                                    current_limit=limit['effort'])
                 for joint, limit in limits.items()},
         home=tuple(min(max(0.0, limit['lower']), limit['upper']) for limit in limits.values()),
-        tool_frame=_last_link(robot, list(limits)[-1]), rate=rate, folder=path.resolve().parent)
+        tool_frame=_last_link(robot, moving[-1]), rate=rate, folder=path.resolve().parent)
 
 
 def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
@@ -55,11 +59,11 @@ def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
     return values
 
 
-def _last_link(robot: ElementTree.Element, joint: str) -> str:
+def _last_link(robot: ElementTree.Element, joint: ElementTree.Element) -> str:
     """The end of the chain of fixed joints behind the last moving joint."""
     children = {_link(j, 'parent'): j for j in reversed(robot.findall('joint'))
                 if j.get('type') == 'fixed'}
-    link = next(_link(j, 'child') for j in robot.findall('joint') if j.get('name') == joint)
+    link = _link(joint, 'child')
     while link in children:
         link = _link(children[link], 'child')
     return link
