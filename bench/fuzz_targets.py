@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import get_typestore, Stores
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+from rosbags.typesys.store import Typestore
 
 from armsense_bringup.launch_file import LaunchError
 from armsense_bringup.launch_plan import load as load_launch
@@ -20,9 +21,10 @@ from armsense_core.model.model_file import ModelFile, Provenance
 from armsense_driver.load_cells.line_format import encode_line, parse_line
 from armsense_driver.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
 from armsense_identification.bag_reader import read_bag, storage_files
+from armsense_identification.fast_decoder import JOINT_STATE, MOTOR_STATES
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
-JOINT_STATE = 'sensor_msgs/msg/JointState'
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Target(NamedTuple):
@@ -49,6 +51,9 @@ def targets(folder: Path) -> list[Target]:
     def read_signals(path: Path) -> Any:
         return read_bag(path, SourceConfig(), ('a', 'b'))
 
+    def read_motors(path: Path) -> Any:
+        return read_bag(path, SourceConfig(topic='/motor_states'), ('a', 'b'))
+
     arm = share.find_arm('laas4').read_bytes().replace(
         b'laas4.urdf.xacro', str(share.find('urdf/laas4.urdf.xacro')).encode())
     model = ArmModel.load('laas4')
@@ -67,9 +72,12 @@ def targets(folder: Path) -> list[Target]:
                file('model.yaml', lambda path: ModelFile.read(path, 'laas4'))),
         Target('URDF', model.urdf.encode(), file('arm.urdf', describe)),
         Target('launch file', launch, file('arm.launch.xml', lambda p: load_launch(p, {}))),
-        *(Target(f'{kind} bag', _bag(folder, plugin), file(f'bag.{suffix}', read_signals))
-          for kind, suffix, plugin in (('MCAP', 'mcap', StoragePlugin.MCAP),
-                                       ('sqlite3', 'db3', StoragePlugin.SQLITE3))),
+        Target('MCAP bag', _bag(folder, StoragePlugin.MCAP, *_joint_states()),
+               file('bag.mcap', read_signals)),
+        Target('sqlite3 bag', _bag(folder, StoragePlugin.SQLITE3, *_joint_states()),
+               file('bag.db3', read_signals)),
+        Target('MCAP bag of an own type', _bag(folder, StoragePlugin.MCAP, *_motor_states()),
+               file('own.mcap', read_motors)),
     ]
 
 
@@ -78,16 +86,39 @@ def _with_power() -> BoardState:
     return state._replace(motors=tuple(m._replace(power=1.0) for m in state.motors))  # type: ignore[arg-type]
 
 
-def _bag(folder: Path, plugin: StoragePlugin) -> bytes:
-    """Storage file of a small recording of two joints."""
+def _joint_states() -> tuple[Typestore, str, list[Any]]:
+    """A small recording of two joints."""
     store = get_typestore(Stores.ROS2_JAZZY)
-    state, header, time = (store.types[name] for name in (
-        JOINT_STATE, 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time'))
-    bag = folder / f'sample_{plugin.name}'
+    state = store.types[JOINT_STATE]
+    return store, JOINT_STATE, [
+        state(_header(store, k), ['a', 'b'], np.full(2, 0.1 * k), np.ones(2), np.ones(2))
+        for k in range(20)]
+
+
+def _motor_states() -> tuple[Typestore, str, list[Any]]:
+    """The same in a type that only the bag itself defines."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    text = (ROOT / 'src' / 'armsense_msgs' / 'msg' / 'MotorStates.msg').read_text()
+    store.register(get_types_from_msg(text, MOTOR_STATES))
+    state, none = store.types[MOTOR_STATES], np.empty(0)
+    return store, MOTOR_STATES, [
+        state(_header(store, k), k, np.full(2, 0.1 * k), np.ones(2), np.ones(2), np.ones(2), none,
+              none, 0.0, True) for k in range(20)]
+
+
+def _header(store: Typestore, k: int) -> Any:
+    time, header = (store.types[name] for name in (
+        'builtin_interfaces/msg/Time', 'std_msgs/msg/Header'))
+    return header(time(1, k * 10**7), '')
+
+
+def _bag(folder: Path, plugin: StoragePlugin, store: Typestore, kind: str,
+         states: list[Any]) -> bytes:
+    """Storage file with the messages."""
+    bag = folder / f'sample_{plugin.name}_{kind.replace("/", "_")}'
+    topic = '/joint_states' if kind == JOINT_STATE else '/motor_states'
     with Writer(bag, version=9, storage_plugin=plugin) as writer:
-        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=store)
-        for k in range(20):
-            message = state(header(time(1, k * 10**7), ''), ['a', 'b'],
-                            np.full(2, 0.1 * k), np.ones(2), np.ones(2))
-            writer.write(connection, 10**9 + k * 10**7, store.serialize_cdr(message, JOINT_STATE))
+        connection = writer.add_connection(topic, kind, typestore=store)
+        for k, message in enumerate(states):
+            writer.write(connection, 10**9 + k * 10**7, store.serialize_cdr(message, kind))
     return storage_files(bag)[0].read_bytes()
