@@ -25,32 +25,19 @@ import json
 import os
 from pathlib import Path
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from typing import Any, NamedTuple
 
+from armsense_bringup.own_domain import free_domain
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parent.parent
 TICK = os.sysconf('SC_CLK_TCK')  # [1/s] unit of the kernel's accounts
 START_LIMIT = 60.0  # [s]
 CHAIN = ('driver', 'controller', 'observer', 'base_reaction')
-
-
-def free_domain() -> int:
-    """A ROS domain that nobody else on this machine talks in."""
-    first = os.getpid() % 90
-    for domain in (10 + (first + k) % 90 for k in range(90)):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, \
-                contextlib.suppress(OSError):
-            probe.bind(('', 7410 + 250 * domain))   # the first participant of a domain has it
-            return domain
-    raise SystemExit('bench loop: every ROS domain from 10 to 99 is in use')
-
-
 DOMAIN = free_domain()
 
 

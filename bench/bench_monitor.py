@@ -27,8 +27,9 @@ from rclpy.node import Node
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.own_domain import keep_apart
 from armsense_driver.health import Health, parts_of
-from bench.bench_loop import busy_seconds, cpu_seconds, DOMAIN
+from bench.bench_loop import busy_seconds, cpu_seconds
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=20.0, help='length of each run')
     parser.add_argument('--json', action='store_true', help='JSON object as the last line')
     options = parser.parse_args(argv)
-    os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
+    keep_apart()
     os.environ.pop('ROS_PYTHON_CHECK_FIELDS', None)     # for tests: a user's nodes run without
     with ear() as node:
         costs = measure_all(node, options.arm, options.seconds)

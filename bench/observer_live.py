@@ -12,6 +12,7 @@ from rclpy.executors import SingleThreadedExecutor
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.own_domain import keep_apart
 from armsense_core.model import ArmModel
 from armsense_driver.qos import event_qos
 from armsense_msgs.msg import Collision
@@ -25,6 +26,7 @@ FORCE = 40.0           # [N]
 
 def stamp_to_event(arm: str) -> dict[str, float] | None:
     """p50 and p99 [ms] over pushes on the resting arm in real time; None: most gave no event."""
+    keep_apart()
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / 'pushes.yaml'
         scenario.write_text(_pushes(ArmModel.load(arm).link_names[-1]))

@@ -20,6 +20,7 @@ import time
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from armsense_bringup.demo_figure import draw
@@ -27,6 +28,7 @@ from armsense_bringup.demo_report import read_run, Run
 from armsense_bringup.demo_run import run
 from armsense_bringup.demo_scenario import Demo
 from armsense_bringup.demo_web import web_monitor
+from armsense_bringup.own_domain import keep_apart
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
 
@@ -37,13 +39,14 @@ def main() -> int:
     root = Path(os.environ['ARMSENSE_ROOT'])
     folder = Path(options.out or root / 'out' / 'demo' / options.arm)
     try:
+        keep_apart()
         with _watched(options, root, folder, console):
             worked = _run(options, root, folder, console)
             if options.web:
                 _stay(options.web_seconds, console)
             return 0 if worked else 1
     except ArmsenseError as error:
-        console.print(f'[red]the demo failed:[/red] {error}')
+        console.print(f'[red]the demo failed:[/red] {escape(str(error))}')
         return 1
 
 

@@ -16,6 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.own_domain import keep_apart
 from armsense_core.errors import ArmsenseError
 from armsense_msgs.action import RunExcitation
 
@@ -86,6 +87,7 @@ class ExcitationClient:
 @contextlib.contextmanager
 def simulated_arm(arm: str, model: Path | None = None) -> Iterator[ExcitationClient]:
     """A simulated arm in lock-step with an identification_server; gone at the end."""
+    keep_apart()
     launch_file = Path(os.environ['ARMSENSE_ROOT']) / 'launch' / 'arm.launch.xml'
     arguments = {'arm': arm, 'lockstep': 'true', 'identification': 'true'}
     if model is not None:
