@@ -147,8 +147,9 @@ class ArmClient:
     def close(self) -> None:
         self._closing = True
         self._executor.shutdown()
-        self._context.try_shutdown()
         self._thread.join()
+        self.node.destroy_node()           # else it goes on answering who asks for its topics
+        self._context.try_shutdown()
 
 
 @contextlib.contextmanager
@@ -168,6 +169,8 @@ def arm_system(alone: bool = False,
                            arguments.get('controller', 'dynamic_controller'))
         try:
             yield client, supervisor
+        except AssertionError as error:
+            raise AssertionError(f'{error}\nlast words:\n{supervisor.last_words}') from error
         finally:
             client.close()
             supervisor.stop()

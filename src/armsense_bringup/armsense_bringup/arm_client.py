@@ -44,6 +44,7 @@ class ArmClient:
         rclpy.init(context=self._context)
         self._node = rclpy.create_node('arm_client', context=self._context)
         self.time = 0.0          # [s] stamp of the newest state
+        self._states_on = 0      # states since the motors are on
         self.mode: DriverMode | None = None
         self.collisions: list[Collision] = []
         subscribe = self._node.create_subscription
@@ -69,8 +70,18 @@ class ArmClient:
             time.sleep(0.01)
 
     def wait_enabled(self) -> None:
-        self.wait(lambda: self.mode is not None and self.mode.mode == DriverMode.ENABLED,
-                  'enabling')
+        """Until the motors are on and a controller has answered that, so that it takes goals.
+
+        Raises:
+            ArmsenseError: The driver went to its safe state instead, and why; or as `wait`.
+        """
+        ends = (DriverMode.ENABLED, DriverMode.DAMPING)
+        self.wait(lambda: self.mode is not None and self.mode.mode in ends, 'enabling')
+        assert self.mode is not None
+        if self.mode.mode == DriverMode.DAMPING:
+            raise ArmsenseError(f'the motors are not enabled: {self.mode.explanation}')
+        # In lock-step a state follows when the one before it has been answered.
+        self.wait(lambda: self._states_on > 2, 'the first states of the enabled arm')
 
     def last_words(self) -> str:
         """What the processes printed last."""
@@ -117,8 +128,9 @@ class ArmClient:
     def close(self) -> None:
         self._closing = True
         self._executor.shutdown()
-        self._context.try_shutdown()
         self._thread.join()
+        self._node.destroy_node()          # else it lives as long as this process
+        self._context.try_shutdown()
 
     def _in_executor(self, call: Callable[[], Any]) -> Any:
         """What `call` returns; rclpy's action client loses answers that come while it asks."""
@@ -135,6 +147,7 @@ class ArmClient:
 
     def _on_state(self, message: MotorStates) -> None:
         self.time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        self._states_on = self._states_on + 1 if message.enabled else 0
 
     def _on_mode(self, message: DriverMode) -> None:
         self.mode = message
