@@ -67,11 +67,12 @@ class SimulatorNode(Node):
         config = model.config
         assert config is not None
         self._dt = 1.0 / config.rate
+        self._home = config.home or [0.0] * config.n
         self._plant = make_plant(config, seed=settings.seed, mismatch=settings.mismatch)
         self._carrier = Carrier(config.gravity, sway=settings.sway, tilt=settings.tilt,
                                 seed=settings.seed)
         self._plant.set_gravity(self._carrier.gravity(0.0))
-        self._plant.reset(config.home or [0.0] * config.n)
+        self._plant.reset(self._home)
         self._gauges = StrainGauges(config, settings.seed)
         lower, upper = model.position_limits
         self._boards = ArmRack(config, settings.bus, seed=settings.seed,
@@ -89,6 +90,7 @@ class SimulatorNode(Node):
         self._imu = ImuTopic(self, settings.seed, qos) if settings.imu else None
         self._lockstep = settings.lockstep
         self._pending: list[Event] = []      # from services, acted on between two steps
+        self._power_lost = False
         self._seq = 0
         self._touching = False
         self._supported = True
@@ -118,6 +120,8 @@ class SimulatorNode(Node):
         now = self._seq * self._dt
         while self._pending:
             self._try(self._pending.pop(0))
+        if self._power_lost:
+            self._start_again()
         self._stage.advance(now)
         self._ride(now)
         position, velocity, joint_position, strain = self._plant.readings
@@ -134,6 +138,14 @@ class SimulatorNode(Node):
             self._publish_truth(now)
         if self._cells is not None:
             self._cells.step(self._plant, self._seq, now)
+
+    def _start_again(self) -> None:
+        """As a person does it: the arm on its stand at home, where the encoders' zero is."""
+        self._power_lost = False
+        self._plant.reset(self._home)
+        self._supported = True
+        for board in range(len(self._boards.rack.boards)):
+            self._boards.rack.power_cycle(board)
 
     def _ride(self, now: float) -> None:
         """Let the carrier move; it stands as long as the arm lies on its stand."""
@@ -206,9 +218,9 @@ class SimulatorNode(Node):
 
     def _power_cycle(self, request: Trigger.Request,
                      response: Trigger.Response) -> Trigger.Response:
-        for board in range(len(self._boards.rack.boards)):
-            self._boards.rack.power_cycle(board)
-        response.success, response.message = True, 'all boards'
+        self._power_lost = True
+        response.success = True
+        response.message = 'with the next step: all boards, the arm back on its stand'
         return response
 
 

@@ -26,14 +26,14 @@ class Encoder:
         self.counts_per_rad = counts_per_turn / TURN
         self.index_hidden = False          # fault: pulses are not seen
         self.raw = 0                       # counts of the shaft's absolute angle
-        self._started = False              # the shaft's angle has been seen
         self._rad_per_count = TURN / counts_per_turn
         self._index_phase = round(index_phase * self.counts_per_rad) % counts_per_turn
         self._half_range = ROLLOVER_TURNS * counts_per_turn
         self.power_up()
 
     def power_up(self) -> None:
-        """Forget everything; the shaft's present angle becomes zero."""
+        """Forget everything; the next angle of the shaft becomes zero."""
+        self._started = False              # the shaft's angle has been seen
         self.index_detected = False        # since power-up
         self.index_toggle = False
         self._compensated = False
