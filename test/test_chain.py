@@ -5,9 +5,11 @@ import math
 from arm_system import arm_system
 import pytest
 
-from armsense_msgs.msg import DriverMode
+from armsense_driver.lockstep import lockstep_qos
+from armsense_msgs.msg import DriverMode, MotorCommands
 
 HOME = [0.0, 0.6, 0.0, -0.6]
+ZERO = [0.0] * 4
 
 
 @pytest.fixture(scope='module', params=['spi', 'can'])
@@ -74,6 +76,32 @@ def test_stop_clear_enable_again(system):
     client.wait_mode(DriverMode.DISABLED)
     assert client.call('motor_board/enable').success
     client.wait_mode(DriverMode.ENABLED)
+
+
+def test_a_second_controller_stops_the_arm_until_it_is_gone(system):
+    client, _ = system
+    rival = client.node.create_publisher(MotorCommands, 'motor_commands', lockstep_qos())
+    # It does nothing but speak: what it says is too old to be followed.
+    timer = client.node.create_timer(0.1, lambda: rival.publish(MotorCommands(
+        position=HOME, velocity=ZERO, torque=ZERO, kp=ZERO, kd=ZERO, ki=ZERO)))
+    client.wait_mode(DriverMode.DAMPING)
+    for _ in range(2):                                   # nor can it be enabled again
+        assert client.modes[-1].fault == 'two_controllers'
+        assert 'stop the others' in client.modes[-1].explanation
+        assert client.call('motor_board/clear_fault').success
+        client.wait_mode(DriverMode.DISABLED)
+        client.call('motor_board/enable')
+        client.wait_mode(DriverMode.DAMPING)
+    timer.cancel()
+
+    def enabled() -> bool:
+        mode = client.modes[-1].mode
+        if mode == DriverMode.DAMPING:
+            client.call('motor_board/clear_fault')
+        elif mode == DriverMode.DISABLED:
+            client.call('motor_board/enable')
+        return mode == DriverMode.ENABLED
+    client.wait(enabled, what='enabling without the rival')
 
 
 def test_laws_can_be_switched_and_unknown_ones_are_named(system):

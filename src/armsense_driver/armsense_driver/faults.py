@@ -33,6 +33,9 @@ class FaultKind(Enum):
     COMMAND_STEP = ('a position command is too far from the arm | start trajectories where the '
                     'arm is, then clear')
     COMMAND_UNSUPPORTED = 'a command asks for what the boards cannot do | use other gains'
+    TWO_CONTROLLERS = ('more than one controller commands the arm | stop the others or give them '
+                       'another namespace or ROS_DOMAIN_ID, then clear; one that was stopped '
+                       'counts for 5 s more')
     POSITION_LIMIT = 'a joint is beyond its limit | move it back by hand, then clear'
     OVERSPEED = 'a joint is faster than its limit | lower speed or gains, then clear'
     JUMP = ('a position reading jumped | the encoder has lost counts or the board was reset: '

@@ -78,7 +78,7 @@ class LockstepLoop(Loop):
         deadline = time.monotonic() + self._wall_limit
         for answerer in self._answerers:
             while not self._stopped:
-                answer = answerer.stream.wait(0.1)
+                answer = answerer.stream.wait_oldest(0.1)    # a newer one may be a rival's
                 if answer is not None:
                     answerer.handle(answer)
                     if answer.seq >= seq:

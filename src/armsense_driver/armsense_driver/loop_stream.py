@@ -21,6 +21,7 @@ from armsense_driver.loop_record import place_lengths, record_out
 from armsense_driver.qos import event_qos, stream_qos
 
 _COMPLAIN_EVERY = 5.0  # [s]
+_TURNS = 5_000_000_000   # [ns] in which two publishers are noticed, and then remembered
 
 
 class _LeftToTheLoop(CallbackGroup):
@@ -78,6 +79,8 @@ class DirectSubscription:
         self.node = node
         self.msg_type = msg_type
         self.received_ns = 0  # [ns] wall clock: when the middleware got the last message taken
+        self._number = 0                # by which its publisher counts the last message taken
+        self._set_back = (-_TURNS, -_TURNS)  # [ns] when it last did not grow, and before that
         self._single = qos.depth == 1
         self._subscription = node.create_subscription(
             msg_type, topic, _ignore, qos, callback_group=_LeftToTheLoop(), raw=self._raw)
@@ -91,8 +94,14 @@ class DirectSubscription:
             taken = handle.take_message(self.msg_type, self._raw)
         if taken is None:
             return None
-        self.received_ns = taken[1]['received_timestamp']
-        return taken[0]
+        message, about = taken
+        self.received_ns = about['received_timestamp']
+        number = about['publication_sequence_number']
+        if number is not None:          # this middleware counts
+            if number <= self._number:
+                self._set_back = self.received_ns, self._set_back[0]
+            self._number = number
+        return message
 
     def take_latest(self) -> Any | None:
         """The newest waiting message, older ones are dropped; None if there is none."""
@@ -119,7 +128,17 @@ class DirectSubscription:
         return self.take_latest()
 
     def publisher_count(self) -> int:
+        """Those that the middleware knows, for 20 s also one that was killed."""
         return int(self._subscription.get_publisher_count())
+
+    @property
+    def publishers_take_turns(self) -> bool:
+        """Messages of more than one publisher arrive.
+
+        Each publisher counts its messages. A new one in the place of another sets the number
+        back once, two that speak at the same time do it again and again.
+        """
+        return self.received_ns - self._set_back[1] < _TURNS
 
     def destroy(self) -> None:
         self.node.destroy_subscription(self._subscription)

@@ -18,7 +18,7 @@ from armsense_driver.arm_driver import Answer, ArmDriver, DriverSettings, Mode
 from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.board_links import BUSES, HARDWARE, open_links, Wiring
 from armsense_driver.energy_meter import EnergyMeter
-from armsense_driver.faults import Fault
+from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.health import Health, Level
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
@@ -181,6 +181,9 @@ class MotorBoardNode(LoopNode):
             if self._wants_enable and driver.mode == Mode.DISABLED and self._attended():
                 self._wants_enable = False     # once: never again after a fault
                 driver.enable()
+            if self._commands.publishers_take_turns and driver.mode in (Mode.STARTING,
+                                                                        Mode.ENABLED):
+                driver.fail(Fault(FaultKind.TWO_CONTROLLERS))
             reading = driver.cycle()
         stamp_ns = driver.exchanged_ns if stamp_ns is None else stamp_ns
         if (driver.mode, driver.fault) != self._last_mode:

@@ -19,6 +19,7 @@ from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import Mode
 from armsense_driver.arm_limits import guard_limits
 from armsense_driver.effort_bridge import EffortBridge
+from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.loop import (
@@ -105,6 +106,8 @@ class Ros2ControlBridgeNode(LoopNode):
         if self._wants_enable and bridge.mode == Mode.DISABLED:
             self._wants_enable = False
             bridge.enable()
+        if self._commands.publishers_take_turns and bridge.mode == Mode.ENABLED:
+            bridge.fail(Fault(FaultKind.TWO_CONTROLLERS))
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         self._publish(reading, stamp)
 

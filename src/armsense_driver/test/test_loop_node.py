@@ -203,6 +203,32 @@ def test_reliable_stream_waits_for_one_answer(node):
         endpoint.destroy()
 
 
+def test_publishers_at_the_same_time_are_told_from_one_after_the_other(node, monkeypatch):
+    heard = StreamSubscription(node, MotorCommands, 'turns', 4, qos=event_qos())
+    first, second = (StreamPublisher(node, MotorCommands, 'turns', 4, qos=event_qos())
+                     for _ in range(2))
+    end = time.monotonic() + PATIENCE
+    while not (first.subscriber_count() and second.subscriber_count()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+    def say(*publishers: StreamPublisher) -> bool:
+        for publisher in publishers:
+            publisher.publish()
+            assert heard.wait(PATIENCE) is not None
+        return heard.publishers_take_turns
+
+    assert not heard.publishers_take_turns
+    assert not say(first, first, first)
+    assert not say(second, second, second)     # in the place of the first
+    assert say(first, second)
+    assert say(second, second)
+    monkeypatch.setattr(loop_stream, '_TURNS', 1000)      # [ns]
+    assert not say(second)                     # it is long ago
+    for endpoint in (heard, first, second):
+        endpoint.destroy()
+
+
 def test_controller_answers_in_another_process(node):
     echo = start_running('echo', '-r', '__ns:=/alone')  # away from the driver's states
     try:
