@@ -31,7 +31,7 @@ from armsense_core.control.config import ControllerConfig
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.teach import clean, CleanOptions, Lesson
-from armsense_core.trajectory import Limits, point_to_point, QuinticSpline
+from armsense_core.trajectory import Clearance, Limits, point_to_point, QuinticSpline
 from armsense_msgs.srv import SetString
 
 PATIENCE = 20.0   # [s] for a service or the next state
@@ -203,7 +203,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Subcommands of `teach`."""
-    parser = argparse.ArgumentParser(prog='armsense teach', description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog='armsense teach', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--namespace', default='', help='of the arm')
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     record = commands.add_parser('record', help='float and keep what the hand does')
@@ -238,6 +239,15 @@ def _record(teacher: Teacher, options: argparse.Namespace) -> None:
     print(f'{options.out}: {len(lesson.times)} waypoints of {len(times)} samples, '
           f'{lesson.times[-1]:.1f} s ({lesson.stretch:.2f} times as long as by hand), '
           f'within {lesson.deviation:.4f} rad')
+    for problem in problems(lesson, model):
+        print(f'it will not be driven: {problem}')
+
+
+def problems(lesson: Lesson, model: ArmModel) -> list[str]:
+    """Why the controller would refuse what a hand could do: floor, or the arm itself."""
+    config = ControllerConfig.of(model)
+    clearance = Clearance(model, floor=config.floor, self_distance=config.self_distance)
+    return list(map(str, clearance.check(lesson.trajectory)))
 
 
 def _play(teacher: Teacher, options: argparse.Namespace) -> None:

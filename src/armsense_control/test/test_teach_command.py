@@ -12,7 +12,7 @@ from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from armsense_control.teach_command import main, message_of
+from armsense_control.teach_command import main, message_of, problems
 from armsense_core.model import ArmModel
 from armsense_core.teach import Lesson
 from armsense_core.trajectory import check_motion, Limits, QuinticSpline
@@ -110,6 +110,14 @@ def test_a_refusal_ends_with_its_reason(arm, tmp_path, capsys):
     assert code == 1
     assert 'switch to unknown' in capsys.readouterr().err
     assert not (tmp_path / 'x.yaml').exists()
+
+
+def test_what_the_controller_would_refuse_is_told_at_once():
+    low = HOME - [0.0, 2.0, 0.0, 0.0]                # the hand was below the table
+    found = [problems(Lesson('laas4', MODEL.joint_names, np.array([0.0, 4.0]),
+                             np.array([HOME, end]), 1.0, 0.0), MODEL) for end in (HOME + 0.1, low)]
+    assert found[0] == []
+    assert 'floor' in found[1][0]
 
 
 def test_waypoints_carry_the_whole_spline():
