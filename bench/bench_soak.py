@@ -43,7 +43,9 @@ class Soak:
         self._limits = Limits.of(self.model)
         self._kinds = sorted(kind for kind, fault in FAULTS.items()
                              if 'spi' in fault.buses and kind != 'swapped_boards')
-        self.goals = self.pushes = self.felt = self.faults = self.alarms = 0
+        self._threshold = CollisionMonitor(self.model).detector.threshold     # [Nm] at rest
+        self.goals = self.pushes = self.faults = self.alarms = 0
+        self.lost: list[str] = []      # collisions, in words
         self.lived = 0.0               # [s] simulated, of all arms
         self._unsafe = 0               # of the arms before this one
         self._new_arm()
@@ -92,13 +94,16 @@ class Soak:
 
     def _push(self) -> None:
         q = self.arm.plant.state.joint_position
-        side = self.model.jacobian(q)[:3, 0]
-        force = PUSH * side / np.linalg.norm(side)
+        felt_by = self.model.jacobian(q)[:3] / self._threshold       # (3, n)
+        size = np.linalg.norm(felt_by, axis=0)
+        force = PUSH * felt_by[:, size.argmax()] / size.max()
         link = self.model.link_names[-1]
         place = np.linalg.inv(self.model.frame_pose(q, link)) @ self.model.frame_pose(q)
         self.arm.plant.apply_force(link, place[:3, 3], force, 0.2)
         self.pushes += 1
-        self.felt += self._run(FELT) > 0
+        if not self._run(FELT):
+            self.lost.append(f'lost after {self.lived:.1f} s: {np.round(force, 2)} N at '
+                             f'{np.round(q, 3)} rad')
         self._run(1.0)
         self.arm.controller.hold()
         self._run(0.5)
@@ -114,10 +119,16 @@ class Soak:
             self._new_arm()
 
 
-def resident() -> float:
-    """Memory of this process [MB]."""
-    pages = int(Path('/proc/self/statm').read_text().split()[1])
+def resident(process: int | str = 'self') -> float:
+    """Memory of a process [MB]."""
+    pages = int(Path(f'/proc/{process}/statm').read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
+
+
+def growth(memory: list[tuple[float, float]]) -> float:
+    """Slope [MB/h] of memory [h], [MB] after its first quarter, in which it settles."""
+    settled = np.array(memory[len(memory) // 4:])
+    return float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
 
 
 def main() -> int:
@@ -136,14 +147,13 @@ def main() -> int:
             soak.round()
             memory.append((soak.lived / 3600.0, resident()))
             bar.update(task, completed=soak.lived)
-    settled = np.array(memory[len(memory) // 4:])
-    growth = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
     result = {'hours': soak.lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
-              'lost_collisions': soak.pushes - soak.felt, 'false_alarms': soak.alarms,
+              'lost_collisions': len(soak.lost), 'false_alarms': soak.alarms,
               'faults': soak.faults, 'unsafe_frames': soak.unsafe,
-              'memory_growth_mb_per_hour': growth,
+              'memory_growth_mb_per_hour': growth(memory),
               'realtime_factor': soak.lived / (time.perf_counter() - begin)}
-    emit(f'{options.arm}: soak', ('what', 'value'), list(result.items()), result, options.json)
+    emit(f'{options.arm}: soak', ('what', 'value'), list(result.items()), result, options.json,
+         soak.lost)
     return 1 if result['lost_collisions'] or soak.unsafe else 0
 
 

@@ -21,25 +21,27 @@ import tty
 
 from arm_system import ArmClient, ROOT
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 import pytest
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 import yaml
 
 from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_process import ParameterBlock, ProcessSpec
+from armsense_bringup.launch_process import ProcessSpec
 from armsense_bringup.launch_supervisor import Supervisor
+from armsense_core.model import ArmModel
 from armsense_driver.health import Health, Level, parts_of
 from armsense_driver.load_cells.line_format import encode_line
 from armsense_driver.qos import stream_qos
 from armsense_msgs.msg import DriverMode, LoadCells, MotorCommands
+from bench.slow_arm import changed, slow_arm, soft_gains, WATCHDOG
 
 PATIENCE = 60.0      # [s] on a busy machine; a second or two on a quiet one
-RATE = 100.0         # [Hz] a tenth of the arm's own: ten nodes share two cores with others
-WATCHDOG = 250       # [ms] of the boards: a pause of the machine is no dead driver
 PUSH_EVERY = 2.0     # [s]
 ASK_AGAIN = 2.0      # [s]
 COUNT = 0.001        # [N] of the converter behind the load cells
+HOME = ArmModel.load('laas4').config.home         # [rad]
 AROUND = {                                        # and what they say when they are back
     'identification_server': ('model fit', ''), 'recorder': ('bag', 'messages in'),
     'web_monitor': ('page', 'open at'), 'robot_state_publisher': ('tf', 'follows the joints')}
@@ -49,34 +51,6 @@ REST = """<launch><arg name="arm"/><arg name="port"/><arg name="calibration"/>
 <node pkg="armsense_driver" exec="load_cells" name="load_cells">
   <param name="arm" value="$(var arm)"/><param name="port" value="$(var port)"/>
   <param name="calibration" value="$(var calibration)"/></node></launch>"""
-
-
-def changed(spec: ProcessSpec, **parameters: object) -> ProcessSpec:
-    """The process with other parameters."""
-    block = spec.parameters[-1]
-    assert isinstance(block, ParameterBlock)
-    return replace(spec, parameters=(*spec.parameters[:-1], ParameterBlock(
-        block.node, {**block.values, **parameters})))
-
-
-def slow_arm(folder: Path) -> Path:
-    """laas4 at a lower rate, with cells as slow and patient boards."""
-    data = yaml.safe_load((ROOT / 'config' / 'arms' / 'laas4.yaml').read_text())
-    data |= {'rate': RATE, 'urdf': str(ROOT / 'urdf' / data['urdf'])}
-    data['boards']['timeout_ms'] = WATCHDOG
-    data['load_cells']['rate'] = RATE
-    path = folder / 'laas4.yaml'
-    path.write_text(yaml.safe_dump(data))
-    return path
-
-
-def soft_gains(folder: Path) -> Path:
-    """Gains that are stable at the lower rate, from a controller that bears pauses."""
-    data = yaml.safe_load((ROOT / 'config' / 'controllers.yaml').read_text())
-    data['laas4'] |= {'law': 'joint_impedance', 'max_gap': 1.0}
-    path = folder / 'controllers.yaml'
-    path.write_text(yaml.safe_dump(data))
-    return path
 
 
 def pushes(folder: Path) -> Path:
@@ -183,7 +157,9 @@ class System:
 
     def complaints(self) -> list[str]:
         mode = self.client.modes[-1] if self.client.modes else None
-        return [f'mode {mode and (mode.mode, mode.explanation)}'] + [
+        told = [f'{event.source}: {event.seq}' for event in self.client.collisions[-6:]]
+        return [f'mode {mode and (mode.mode, mode.explanation)}, state {self.client.state.seq}, '
+                f'last collisions {told}'] + [
             f'{node}, {part.part}: {part.message}' for node, (_, parts) in self._heard.items()
             for part in parts.values() if part.level != Level.OK]
 
@@ -226,6 +202,7 @@ class System:
             if mode in (DriverMode.STARTING, DriverMode.ENABLED):
                 return mode == DriverMode.ENABLED
             self.call('motor_board/clear_fault')
+            self.call('dynamic_controller/clear_fault')    # it may have missed states
             return self.call('motor_board/enable').message == 'already enabled'
         self.wait(enabled, 'enabling')
 
@@ -248,8 +225,7 @@ class System:
 
     def power_cycle(self) -> None:
         """Boards without power, the arm at home."""
-        self.kill('simulator')
-        self.start('simulator')
+        assert self.call('simulator/power_cycle').success
 
     def wait_driving(self) -> None:
         """The motors are on and the states flow."""
@@ -375,6 +351,7 @@ def test_a_dead_driver_is_met_by_the_watchdog_and_a_new_one_waits_to_be_enabled(
     assert not system.call('motor_board/enable').success
     assert DriverMode.ENABLED not in {mode.mode for mode in client.modes[told:]}
     system.power_cycle()
+    system.wait(lambda: np.allclose(client.state.position, HOME, atol=0.01), 'an arm at home')
     system.enable()
     commands: list[MotorCommands] = []
     client.node.create_subscription(MotorCommands, 'motor_commands', commands.append, stream_qos())

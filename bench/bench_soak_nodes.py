@@ -1,0 +1,263 @@
+"""Hours of a whole arm as real nodes over DDS, with random goals, pushes and board faults.
+
+    ./armsense bench soak_nodes [--hours 8] [--json]
+
+Simulator, driver, controller, observer, base reaction, identification server and web monitor in
+lock-step, at a tenth of laas4's rate: what counts is how often each node is called. A person is
+played, too, who sends goals and starts the arm again after a fault. Afterwards: every push felt
+by the joints and by the base, no unsafe frame, no node died, none has grown.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+import tempfile
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from std_srvs.srv import Trigger
+import yaml
+
+from armsense_bringup.arm_client import ArmClient, Waypoint
+from armsense_bringup.launch_plan import load
+from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.own_domain import keep_apart
+from armsense_core.errors import ArmsenseError
+from armsense_core.model import ArmModel
+from armsense_core.trajectory import Limits, point_to_point
+from armsense_driver.emulator import FAULTS
+from armsense_driver.health import parts_of
+from armsense_driver.qos import event_qos
+from armsense_msgs.msg import ContactTruth, DriverMode, MotorStates
+from bench.bench_soak import growth, resident
+from bench.report import emit
+from bench.slow_arm import changed, ROOT, slow_arm, soft_gains
+
+PUSH = 12.0                # [N] sideways at the hand
+PUSHED = 0.2               # [s]
+BETWEEN = 4.0, 8.0         # [s] two pushes
+REACH = 0.5                # [rad] of the goals about home: joint 1 feels every push
+FAULTY = 60.0              # [s] mean time between two faults
+FIRST = 10.0               # [s] by then the arm is enabled
+FELT = 0.2                 # [s] for an event
+AFTER = 1.0                # [s] in which a push or a fault may be noticed once more
+STUCK = 120.0              # [s] wall clock in which virtual time must go on
+LOOK = 60.0                # [s] between two looks at the memory
+SOURCES = 'joints', 'base'
+
+
+@dataclass
+class Diary:
+    """What happened, in virtual time [s]."""
+
+    pushes: list[float] = field(default_factory=list)
+    faults: list[float] = field(default_factory=list)
+    switched: list[tuple[float, bool]] = field(default_factory=list)   # the motors: on or off
+    events: list[tuple[float, str]] = field(default_factory=list)      # and who noticed it
+
+    def watched(self) -> list[float]:
+        """Pushes on an arm that was on for a while before, and until they had to be felt."""
+        return [push for push in self.pushes if self._on(push - AFTER, push + FELT)]
+
+    def lost(self, source: str) -> list[float]:
+        felt = [event for event, who in self.events if who == source]
+        return [push for push in self.watched()
+                if not any(push <= event <= push + FELT for event in felt)]
+
+    def false_alarms(self, source: str) -> list[float]:
+        causes = [*self.pushes, *self.faults]
+        return [event for event, who in self.events if who == source
+                and not any(cause <= event <= cause + AFTER for cause in causes)]
+
+    def _on(self, begin: float, end: float) -> bool:
+        on = False
+        for at, state in self.switched:
+            if at > end:
+                break
+            if at > begin:                 # a change in between
+                return False
+            on = state
+        return on
+
+
+class Person(ArmClient):
+    """Sends goals, brings the arm home after a fault, and keeps the diary."""
+
+    def __init__(self, supervisor: Supervisor, hours: float, seed: int) -> None:
+        self.diary = Diary()
+        self.position = np.zeros(4)
+        self.unsafe: dict[str, int] = {}                 # frames, by board
+        self.goals = self.starts = 0
+        self._on = False
+        self._touching = False
+        self._moved = time.monotonic()
+        self._rng = np.random.default_rng(seed)
+        self._model = ArmModel.load('laas4')
+        self._limits = Limits.of(self._model)
+        super().__init__(supervisor, patience=3600.0 * (hours + 1.0))
+        subscribe = self._node.create_subscription
+        subscribe(ContactTruth, 'ground_truth', self._on_truth, event_qos(1000))
+        subscribe(DiagnosticArray, 'diagnostics', self._on_diagnostics, 100)
+        self._services = {name: self._node.create_client(Trigger, name) for name in (
+            'simulator/power_cycle', 'motor_board/clear_fault', 'motor_board/enable')}
+
+    def live(self, until: float) -> None:
+        """Go somewhere after somewhere until then [s], whatever happens."""
+        while self.time < until:
+            if self.mode is not None and self.mode.mode == DriverMode.ENABLED:
+                self._go()
+            else:
+                self._start_again()
+
+    def _go(self) -> None:
+        assert self._model.config is not None
+        goal = np.array(self._model.config.home) + self._rng.uniform(-REACH, REACH, 4)
+        way = point_to_point(self.position, goal, self._limits, self._model, 0.3)
+        handle = self.send(self._model.joint_names, [Waypoint(way.duration, goal)])
+        if not handle.accepted:              # a reaction goes on
+            return self._rest(0.1)
+        self.goals += 1
+        ending = self.ending(handle)
+        self._wait(ending.done, 'the end of a motion')
+        self._rest(0.2)
+
+    def _start_again(self) -> None:
+        self.starts += 1
+        for name in self._services:
+            self._ask(name)
+            self._rest(0.1)
+        begin = self.time
+        self._wait(lambda: self.mode.mode == DriverMode.ENABLED or self.time > begin + 5.0,
+                   'enabling')
+
+    def _ask(self, service: str) -> None:
+        client = self._services[service]
+        if not client.wait_for_service(STUCK):
+            raise ArmsenseError(f'no service {service}')
+        self._wait(client.call_async(Trigger.Request()).done, service)
+
+    def _rest(self, seconds: float) -> None:
+        end = self.time + seconds
+        self._wait(lambda: self.time >= end, 'time')
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        def come() -> bool:
+            if time.monotonic() > self._moved + STUCK:
+                raise ArmsenseError(f'time stands still at {self.time:.2f} s, waiting for {what}; '
+                                    f'{self.mode}\n{self.last_words()}')
+            return condition()
+        self.wait(come, what)
+
+    def _on_state(self, message: MotorStates) -> None:
+        super()._on_state(message)
+        self.position = np.array(message.position)
+        self._moved = time.monotonic()
+        if message.enabled != self._on:
+            self._on = message.enabled
+            self.diary.switched.append((self.time, self._on))
+
+    def _on_truth(self, message: ContactTruth) -> None:
+        if message.link and not self._touching:
+            self.diary.pushes.append(_seconds(message))
+        self._touching = bool(message.link)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for node, part in parts_of(message):
+            if node == 'simulator' and 'unsafe frames' in part.values:
+                self.unsafe[part.part] = int(part.values['unsafe frames'])
+
+
+def _seconds(message: Any) -> float:
+    return float(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
+
+
+def scenario(hours: float, seed: int) -> list[dict[str, Any]]:
+    """Pushes and faults at random times."""
+    rng = np.random.default_rng([seed, 1])
+    count = int(3600.0 * hours / BETWEEN[0]) + 1
+    kinds = sorted(kind for kind, fault in FAULTS.items()
+                   if 'spi' in fault.buses and kind != 'swapped_boards')
+    pushes = [{'time': float(t), 'push': {
+        'link': 'link4', 'point': [0.1, 0.0, 0.0], 'duration': PUSHED,
+        'force': [0.0, PUSH * float(rng.choice((-1.0, 1.0))), 0.0]}}
+        for t in FIRST + np.cumsum(rng.uniform(*BETWEEN, count))]
+    faults = [{'time': float(t), 'fault': {
+        'name': str(rng.choice(kinds)), 'board': int(rng.integers(2)),
+        'duration': float(rng.uniform(0.01, 0.5))}}
+        for t in FIRST + np.cumsum(rng.exponential(FAULTY, count))]
+    return pushes + faults
+
+
+def live(folder: Path, hours: float, seed: int) -> dict[str, Any]:
+    """One arm for so long [h of virtual time]."""
+    events = scenario(hours, seed)
+    (folder / 'scenario.yaml').write_text(yaml.safe_dump({'events': events}))
+    plan = load(ROOT / 'launch' / 'arm.launch.xml', {
+        'lockstep': 'true', 'base': 'true', 'identification': 'true', 'monitor': 'web',
+        'web_port': '0', 'reaction': 'stop', 'scenario': str(folder / 'scenario.yaml')})
+    arm, gains = str(slow_arm(folder)), str(soft_gains(folder))
+    plan = [changed(spec, arm=arm, **({'controllers': gains} if spec.name == 'dynamic_controller'
+                                      else {})) for spec in plan]
+    begin = time.monotonic()
+    with Supervisor(plan) as supervisor:
+        person = Person(supervisor, hours, seed)
+        try:
+            memory = _watch(person, supervisor, [spec.name for spec in plan], 3600.0 * hours)
+        finally:
+            person.close()
+    diary = person.diary
+    diary.faults = [event['time'] for event in events if 'fault' in event]
+    diary.events = [(_seconds(event), event.source) for event in person.collisions]
+    return {
+        'hours': person.time / 3600.0, 'goals': person.goals, 'starts': person.starts,
+        'faults': sum(fault < person.time for fault in diary.faults),
+        'pushes': len(diary.watched()),
+        **{f'lost_by_{source}': len(diary.lost(source)) for source in SOURCES},
+        **{f'false_alarms_of_{source}': len(diary.false_alarms(source)) for source in SOURCES},
+        'unsafe_frames': sum(person.unsafe.values()), 'failed_nodes': len(supervisor.failed),
+        'memory_growth_mb_per_hour': {name: growth(seen) for name, seen in memory.items()},
+        'realtime_factor': person.time / (time.monotonic() - begin)}
+
+
+def _watch(person: Person, supervisor: Supervisor, names: Iterable[str],
+           end: float) -> dict[str, list[tuple[float, float]]]:
+    """Memory of each node while time goes on: [h], [MB]."""
+    memory: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task('soak', total=end)
+        person.wait_enabled()
+        while person.time < end:
+            person.live(min(person.time + LOOK, end))
+            for name, seen in memory.items():
+                seen.append((person.time / 3600.0, resident(supervisor.pid(name))))
+            bar.update(task, completed=person.time)
+    return memory
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog='armsense bench soak_nodes', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--hours', type=float, default=0.1, help='of virtual time')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--json', action='store_true', help='JSON object as the last line')
+    options = parser.parse_args()
+    keep_apart()
+    with tempfile.TemporaryDirectory() as folder:
+        result = live(Path(folder), options.hours, options.seed)
+    grown = result['memory_growth_mb_per_hour']
+    emit('laas4 at 100 Hz: soak of all nodes', ('what', 'value'),
+         [*((name, value) for name, value in result.items() if value is not grown),
+          *((f'{name} [MB/h]', value) for name, value in grown.items())], result, options.json)
+    bad = ('lost_by_joints', 'lost_by_base', 'unsafe_frames', 'failed_nodes')
+    return 1 if any(result[name] for name in bad) else 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
