@@ -35,10 +35,10 @@ from armsense_core.trajectory import Limits, point_to_point
 from armsense_driver.emulator import FAULTS
 from armsense_driver.health import parts_of
 from armsense_driver.qos import event_qos
-from armsense_msgs.msg import ContactTruth, DriverMode, MotorStates
+from armsense_msgs.msg import ContactTruth, DriverMode
 from bench.bench_soak import growth, resident
 from bench.report import emit
-from bench.slow_arm import changed, ROOT, slow_arm, soft_gains
+from bench.slow_arm import changed, RATE, ROOT, slow_arm, soft_gains
 
 PUSH = 12.0                # [N] sideways at the hand
 PUSHED = 0.2               # [s]
@@ -155,12 +155,12 @@ class Person(ArmClient):
             return condition()
         self.wait(come, what)
 
-    def _on_state(self, message: MotorStates) -> None:
-        super()._on_state(message)
-        self.position = np.array(message.position)
+    def _on_state(self, state: Any) -> None:
+        super()._on_state(state)
+        self.position = np.array(state.position)
         self._moved = time.monotonic()
-        if message.enabled != self._on:
-            self._on = message.enabled
+        if state.enabled != self._on:
+            self._on = state.enabled
             self.diary.switched.append((self.time, self._on))
 
     def _on_truth(self, message: ContactTruth) -> None:
@@ -203,8 +203,9 @@ def live(folder: Path, hours: float, seed: int) -> dict[str, Any]:
         'lockstep': 'true', 'base': 'true', 'identification': 'true', 'monitor': 'web',
         'web_port': '0', 'reaction': 'stop', 'scenario': str(folder / 'scenario.yaml')})
     arm, gains = str(slow_arm(folder)), str(soft_gains(folder))
-    plan = [changed(spec, arm=arm, **({'controllers': gains} if spec.name == 'dynamic_controller'
-                                      else {})) for spec in plan]
+    own = {'dynamic_controller': {'controllers': gains},
+           'motor_board': {'joint_states_rate': 0.1 * RATE}}      # every tenth state, as at 1 kHz
+    plan = [changed(spec, arm=arm, **own.get(spec.name, {})) for spec in plan]
     begin = time.monotonic()
     with Supervisor(plan) as supervisor:
         person = Person(supervisor, hours, seed)

@@ -11,12 +11,15 @@ from control_msgs.action import FollowJointTrajectory
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_core.errors import ArmsenseError
-from armsense_driver.qos import event_qos, latched_qos, stream_qos
+from armsense_driver.loop import event_qos, latched_qos, StreamSubscription
 from armsense_msgs.msg import Collision, DriverMode, MotorStates
+
+STATES = 1000     # that are kept until somebody reads them
 
 
 class Waypoint(NamedTuple):
@@ -47,8 +50,11 @@ class ArmClient:
         self._states_on = 0      # states since the motors are on
         self.mode: DriverMode | None = None
         self.collisions: list[Collision] = []
+        # Read by whoever waits: the executor would spend half a core on the states of lock-step.
+        self._states = StreamSubscription(
+            self._node, MotorStates, 'motor_states', None, qos=QoSProfile(
+                depth=STATES, reliability=ReliabilityPolicy.BEST_EFFORT))
         subscribe = self._node.create_subscription
-        subscribe(MotorStates, 'motor_states', self._on_state, stream_qos())
         subscribe(DriverMode, 'motor_board/mode', self._on_mode, latched_qos())
         subscribe(Collision, 'collision', self.collisions.append, event_qos())
         self._action = ActionClient(self._node, FollowJointTrajectory, 'follow_joint_trajectory')
@@ -64,10 +70,12 @@ class ArmClient:
         Raises:
             ArmsenseError: It takes too long, or a process failed; with the last output.
         """
+        self._read_states()
         while not condition():
             if time.monotonic() > self._deadline or self._supervisor.failed:
                 raise ArmsenseError(f'{what} did not happen:\n' + self.last_words())
             time.sleep(0.01)
+            self._read_states()
 
     def wait_enabled(self) -> None:
         """Until the motors are on and a controller has answered that, so that it takes goals.
@@ -145,9 +153,13 @@ class ArmClient:
             if not self._closing:
                 raise
 
-    def _on_state(self, message: MotorStates) -> None:
-        self.time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-        self._states_on = self._states_on + 1 if message.enabled else 0
+    def _read_states(self) -> None:
+        for state in self._states.drain():
+            self._on_state(state)
+
+    def _on_state(self, state: Any) -> None:
+        self.time = 1e-9 * state.stamp_ns
+        self._states_on = self._states_on + 1 if state.enabled else 0
 
     def _on_mode(self, message: DriverMode) -> None:
         self.mode = message

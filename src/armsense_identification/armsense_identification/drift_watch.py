@@ -39,20 +39,20 @@ class DriftWatch:
         self._stamp = self._contact = -1e9        # [s]
         self._moving = False
         self._outdated = False
-        # Taken by hand: the executor would spend most of a core on every message.
+        # Taken by hand: the executor would spend most of a core on all these messages.
         self._residuals = DirectSubscription(node, Residual, 'residual', stream_qos())
-        node.create_subscription(JointState, 'joint_states', self._on_joints, 1)
+        self._joint_states = DirectSubscription(node, JointState, 'joint_states', stream_qos())
         node.create_subscription(Collision, 'collision', self._on_collision, event_qos())
         node.create_timer(SAMPLING, self._look)
         HealthTopic(node, self._health)
-
-    def _on_joints(self, message: JointState) -> None:
-        self._moving = max(map(abs, message.velocity), default=0.0) > MOVING
 
     def _on_collision(self, message: Collision) -> None:
         self._contact = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
     def _look(self) -> None:
+        joints = self._joint_states.take_latest()
+        if joints is not None:
+            self._moving = max(map(abs, joints.velocity), default=0.0) > MOVING
         message = self._residuals.take_latest()
         if message is None:
             return

@@ -25,7 +25,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits, point_to_point, Trajectory
-from armsense_driver.qos import latched_qos
+from armsense_driver.loop import DirectSubscription, latched_qos, stream_qos
 from armsense_identification.worker import Cancelled
 from armsense_msgs.msg import DriverMode
 
@@ -67,16 +67,21 @@ class ExcitationRun:
         self._recorder: subprocess.Popen[bytes] | None = None
         self._client = ActionClient(node, FollowJointTrajectory, 'follow_joint_trajectory')
         self._mode: DriverMode | None = None
-        node.create_subscription(JointState, 'joint_states', self._on_state, 10)
+        # Taken when it is needed: the executor would spend a tenth of a core on every message.
+        self._states = DirectSubscription(node, JointState, 'joint_states', stream_qos())
         node.create_subscription(DriverMode, MODE, self._on_mode, latched_qos())
 
     def _on_mode(self, message: DriverMode) -> None:
         self._mode = message
 
-    def _on_state(self, message: JointState) -> None:
-        order = [message.name.index(name) for name in self._model.joint_names]
-        self._q = np.array(message.position)[order]
-        self._time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+    def _look(self) -> bool:
+        """Take the newest state; whether there has been one."""
+        message = self._states.take_latest()
+        if message is not None:
+            order = [message.name.index(name) for name in self._model.joint_names]
+            self._q = np.array(message.position)[order]
+            self._time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        return self._time is not None
 
     # -- steps ---------------------------------------------------------------------------------
 
@@ -113,7 +118,7 @@ class ExcitationRun:
 
     def approach(self, start: Any, cancelled: Callable[[], bool]) -> Wait:
         """To the pose where the motion begins, slowly, if the arm is elsewhere."""
-        yield from self._wait(lambda: self._time is not None, 'a state of the arm (joint_states)')
+        yield from self._wait(self._look, 'a state of the arm (joint_states)')
         yield from self._wait(self._enabled, 'enabling of the motors')
         if np.abs(self._q - start).max() > NEAR:
             motion = point_to_point(self._q, start, Limits.of(self._model), self._model, SLOW)
@@ -124,7 +129,7 @@ class ExcitationRun:
         """Follow a motion; the stamp at which it began is what the generator returns."""
         yield from self._wait(self._client.server_is_ready,
                               'a controller that offers follow_joint_trajectory')
-        yield from self._wait(lambda: self._time is not None, 'a state of the arm (joint_states)')
+        yield from self._wait(self._look, 'a state of the arm (joint_states)')
         for lead in LEADS:
             begin, result = yield from self._attempt(motion, lead, cancelled)
             if result.error_code != FollowJointTrajectory.Result.OLD_HEADER_TIMESTAMP:
@@ -136,6 +141,7 @@ class ExcitationRun:
     def _attempt(self, motion: Trajectory, lead: float, cancelled: Callable[[], bool],
                  ) -> Generator[Any, None, tuple[float, FollowJointTrajectory.Result]]:
         """Begin a motion `lead` [s] from now; when that was [s], and how it ended."""
+        self._look()
         assert self._time is not None
         begin = round(self._time + lead, 6)
         future = self._client.send_goal_async(self._goal(motion, begin), self._on_feedback)
@@ -147,6 +153,7 @@ class ExcitationRun:
             if cancelled() and not asked:
                 handle.cancel_goal_async()
                 asked = True
+            self._look()
             yield Driven(max(0.0, self._time - begin), self._error)
         if asked:
             raise Cancelled
