@@ -9,6 +9,7 @@ frame, every push felt, no memory lost.
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 import resource
 import time
@@ -127,6 +128,8 @@ def resident(process: int | str = 'self') -> float:
 
 def growth(memory: list[tuple[float, float]]) -> float:
     """Slope [MB/h] of memory [h], [MB] after its first quarter, in which it settles."""
+    if len(memory) < 3:
+        return math.nan
     settled = np.array(memory[len(memory) // 4:])
     return float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
 

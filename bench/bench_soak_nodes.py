@@ -5,13 +5,15 @@
 Simulator, driver, controller, observer, base reaction, identification server and web monitor in
 lock-step, at a tenth of laas4's rate: what counts is how often each node is called. A person is
 played, too, who sends goals and starts the arm again after a fault. Afterwards: every push felt
-by the joints and by the base, no unsafe frame, no node died, none has grown.
+by the joints and by the base, no unsafe frame, no node died, none has grown. Ctrl-C ends it early,
+with what was seen so far.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 import tempfile
@@ -51,6 +53,7 @@ AFTER = 1.0                # [s] in which a push or a fault may be noticed once 
 STUCK = 120.0              # [s] wall clock in which virtual time must go on
 LOOK = 60.0                # [s] between two looks at the memory
 SOURCES = 'joints', 'base'
+Memory = dict[str, list[tuple[float, float]]]      # of each node: [h], [MB]
 
 
 @dataclass
@@ -192,11 +195,11 @@ def scenario(hours: float, seed: int) -> list[dict[str, Any]]:
         'name': str(rng.choice(kinds)), 'board': int(rng.integers(2)),
         'duration': float(rng.uniform(0.01, 0.5))}}
         for t in FIRST + np.cumsum(rng.exponential(FAULTY, count))]
-    return pushes + faults
+    return [event for event in pushes + faults if event['time'] < 3600.0 * hours]
 
 
-def live(folder: Path, hours: float, seed: int) -> dict[str, Any]:
-    """One arm for so long [h of virtual time]."""
+def live(folder: Path, hours: float, seed: int) -> tuple[dict[str, Any], list[str]]:
+    """One arm for so long [h of virtual time]: figures, and what should not have happened."""
     events = scenario(hours, seed)
     (folder / 'scenario.yaml').write_text(yaml.safe_dump({'events': events}))
     plan = load(ROOT / 'launch' / 'arm.launch.xml', {
@@ -206,31 +209,37 @@ def live(folder: Path, hours: float, seed: int) -> dict[str, Any]:
     own = {'dynamic_controller': {'controllers': gains},
            'motor_board': {'joint_states_rate': 0.1 * RATE}}      # every tenth state, as at 1 kHz
     plan = [changed(spec, arm=arm, **own.get(spec.name, {})) for spec in plan]
+    memory: Memory = {spec.name: [] for spec in plan}
     begin = time.monotonic()
     with Supervisor(plan) as supervisor:
         person = Person(supervisor, hours, seed)
         try:
-            memory = _watch(person, supervisor, [spec.name for spec in plan], 3600.0 * hours)
+            with contextlib.suppress(KeyboardInterrupt):
+                _watch(person, supervisor, memory, 3600.0 * hours)
         finally:
             person.close()
     diary = person.diary
-    diary.faults = [event['time'] for event in events if 'fault' in event]
+    diary.faults = [event['time'] for event in events
+                    if 'fault' in event and event['time'] < person.time]
     diary.events = [(_seconds(event), event.source) for event in person.collisions]
+    lost = {source: diary.lost(source) for source in SOURCES}
+    alarms = {source: diary.false_alarms(source) for source in SOURCES}
+    notes = [f'{what} {source} at {moment:.2f} s' for what, found in (
+        ('a push was lost by the', lost), ('a false alarm of the', alarms))
+        for source, moments in found.items() for moment in moments]
     return {
         'hours': person.time / 3600.0, 'goals': person.goals, 'starts': person.starts,
-        'faults': sum(fault < person.time for fault in diary.faults),
+        'faults': len(diary.faults),
         'pushes': len(diary.watched()),
-        **{f'lost_by_{source}': len(diary.lost(source)) for source in SOURCES},
-        **{f'false_alarms_of_{source}': len(diary.false_alarms(source)) for source in SOURCES},
+        **{f'lost_by_{source}': len(moments) for source, moments in lost.items()},
+        **{f'false_alarms_of_{source}': len(moments) for source, moments in alarms.items()},
         'unsafe_frames': sum(person.unsafe.values()), 'failed_nodes': len(supervisor.failed),
         'memory_growth_mb_per_hour': {name: growth(seen) for name, seen in memory.items()},
-        'realtime_factor': person.time / (time.monotonic() - begin)}
+        'realtime_factor': person.time / (time.monotonic() - begin)}, notes
 
 
-def _watch(person: Person, supervisor: Supervisor, names: Iterable[str],
-           end: float) -> dict[str, list[tuple[float, float]]]:
-    """Memory of each node while time goes on: [h], [MB]."""
-    memory: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+def _watch(person: Person, supervisor: Supervisor, memory: Memory, end: float) -> None:
+    """Live until then [s of virtual time] and look at each node's memory."""
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task('soak', total=end)
         person.wait_enabled()
@@ -239,7 +248,6 @@ def _watch(person: Person, supervisor: Supervisor, names: Iterable[str],
             for name, seen in memory.items():
                 seen.append((person.time / 3600.0, resident(supervisor.pid(name))))
             bar.update(task, completed=person.time)
-    return memory
 
 
 def main() -> int:
@@ -251,11 +259,12 @@ def main() -> int:
     options = parser.parse_args()
     keep_apart()
     with tempfile.TemporaryDirectory() as folder:
-        result = live(Path(folder), options.hours, options.seed)
+        result, notes = live(Path(folder), options.hours, options.seed)
     grown = result['memory_growth_mb_per_hour']
-    emit('laas4 at 100 Hz: soak of all nodes', ('what', 'value'),
+    emit(f'laas4 at {RATE:g} Hz: soak of all nodes', ('what', 'value'),
          [*((name, value) for name, value in result.items() if value is not grown),
-          *((f'{name} [MB/h]', value) for name, value in grown.items())], result, options.json)
+          *((f'{name} [MB/h]', value) for name, value in grown.items())], result, options.json,
+         notes)
     bad = ('lost_by_joints', 'lost_by_base', 'unsafe_frames', 'failed_nodes')
     return 1 if any(result[name] for name in bad) else 0
 
