@@ -56,7 +56,8 @@ class ImuTopic:
         """The reading of the same instant, so that a run with the same seed is the same run."""
         end = time.monotonic() + LOCKSTEP_PATIENCE
         while (left := end - time.monotonic()) > 0.0:
-            message = self._topic.wait_oldest(left)
+            self._topic.heed_stop()
+            message = self._topic.wait_oldest(min(left, 0.05))
             if message is not None and stamp_ns(message) == stamp:
                 return message
         raise ArmsenseError(f'lock-step: no imu reading of {stamp * 1e-9:.3f} s within '

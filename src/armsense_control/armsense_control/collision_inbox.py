@@ -96,6 +96,7 @@ class CollisionInbox:
             self._check(deadline, seq)
 
     def _check(self, deadline: float, seq: int) -> None:
+        self._residuals.heed_stop()
         if time.monotonic() > deadline:
             raise ArmsenseError(
                 f'lock-step: the residual of state {seq} or its collision did not come within '

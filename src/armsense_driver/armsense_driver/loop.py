@@ -55,6 +55,7 @@ from armsense_driver.loop_record import BadRecord
 from armsense_driver.loop_statistics import Histogram, LoopReport, LoopStatistics, Quantiles
 from armsense_driver.loop_stream import (
     DirectSubscription,
+    LoopEnded,
     new_record,
     StreamPublisher,
     StreamSubscription,
@@ -64,9 +65,10 @@ from armsense_driver.qos import event_qos, latched_qos, stream_qos
 
 __all__ = [
     'BackgroundExecutor', 'BadRecord', 'DirectSubscription', 'event_qos', 'exact_timers',
-    'Histogram', 'latched_qos', 'Loop', 'LoopReport', 'LoopStatistics', 'new_record', 'PacedLoop',
-    'Privileges', 'Quantiles', 'ReactiveLoop', 'realtime_privileges', 'RecordDecoder', 'run_node',
-    'spin_background', 'stream_qos', 'StreamPublisher', 'StreamSubscription', 'WaitSet']
+    'Histogram', 'latched_qos', 'Loop', 'LoopEnded', 'LoopReport', 'LoopStatistics', 'new_record',
+    'PacedLoop', 'Privileges', 'Quantiles', 'ReactiveLoop', 'realtime_privileges',
+    'RecordDecoder', 'run_node', 'spin_background', 'stream_qos', 'StreamPublisher',
+    'StreamSubscription', 'WaitSet']
 
 _LONGEST_SLEEP = 50_000_000  # [ns] so that a slow loop, too, notices a stop soon
 
@@ -129,6 +131,8 @@ class Loop:
             if realtime:
                 self.privileges = realtime_privileges(cpu, priority)
             self._cycle()
+        except LoopEnded:
+            pass
         finally:
             gc.unfreeze()
             self._stopped = True

@@ -21,7 +21,12 @@ from armsense_driver.loop_record import place_lengths, record_out
 from armsense_driver.qos import event_qos, stream_qos
 
 _COMPLAIN_EVERY = 5.0  # [s]
+_SLICE = 0.05            # [s] of a wait: signals are heard in between
 _TURNS = 5_000_000_000   # [ns] in which two publishers are noticed, and then remembered
+
+
+class LoopEnded(Exception):
+    """The loop shall end, and one of its steps still waited for a message."""
 
 
 class _LeftToTheLoop(CallbackGroup):
@@ -127,6 +132,16 @@ class DirectSubscription:
         self._wait_set.wait(timeout)
         return self.take_latest()
 
+    def heed_stop(self) -> None:
+        """For steps that wait: whoever shall answer may have been told to end, too.
+
+        Raises:
+            LoopEnded: The node's loop shall end.
+        """
+        node: Any = self.node
+        if hasattr(node, 'loop') and (node.loop is None or node.loop.stopped):
+            raise LoopEnded
+
     def publisher_count(self) -> int:
         """Those that the middleware knows, for 20 s also one that was killed."""
         return int(self._subscription.get_publisher_count())
@@ -181,7 +196,8 @@ class StreamSubscription(DirectSubscription):
         """The record that answers state `seq`; others are dropped; None after `limit` [s]."""
         end = time.monotonic() + limit
         while (left := end - time.monotonic()) > 0.0:
-            self._wait_set.wait(left)
+            self.heed_stop()
+            self._wait_set.wait(min(left, _SLICE))
             for record in self.drain():
                 if record.seq == seq:
                     return record

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armsense_core.errors import ArmsenseError
-from armsense_driver.loop import Histogram, LoopStatistics, PacedLoop, ReactiveLoop
+from armsense_driver.loop import Histogram, LoopEnded, LoopStatistics, PacedLoop, ReactiveLoop
 
 PERIOD = 1e-3
 P = 1_000_000  # [ns]
@@ -225,6 +225,15 @@ def test_reactive_loop_steps_once_per_message_and_counts_gaps():
     assert loop.statistics.missed == 2
     assert loop.statistics.report().lateness_us.max == 40.0
     assert loop.statistics.report().period_us.max == 1000.0
+
+
+def test_a_step_that_hears_of_the_end_ends_the_loop():
+    def step(tick: int) -> None:
+        raise LoopEnded
+    loop = PacedLoop(PERIOD, step)
+    loop.run()
+    assert loop.stopped
+    assert loop.statistics.ticks == 0
 
 
 def test_reactive_loop_measures_from_arrival_to_the_end_of_the_step():

@@ -22,6 +22,8 @@ from armsense_driver import loop_stream
 from armsense_driver.loop import (
     DirectSubscription,
     event_qos,
+    LoopEnded,
+    ReactiveLoop,
     spin_background,
     stream_qos,
     StreamPublisher,
@@ -201,6 +203,23 @@ def test_reliable_stream_waits_for_one_answer(node):
     assert answers.rejected == 1
     for endpoint in (answers, publisher, other):
         endpoint.destroy()
+
+
+def test_a_step_that_waits_hears_that_its_loop_shall_end(node):
+    silent = StreamSubscription(node, MotorCommands, 'nobody', 4)
+    loop = ReactiveLoop(silent, lambda _: None)
+    node.loop = loop
+    try:
+        assert silent.wait_for(1, 0.1) is None        # it runs: nobody answers
+        threading.Timer(0.2, loop.stop).start()
+        with pytest.raises(LoopEnded):
+            silent.wait_for(1, PATIENCE)
+        node.loop = None                              # as in a node that is deactivated
+        with pytest.raises(LoopEnded):
+            silent.wait_for(1, PATIENCE)
+    finally:
+        del node.loop
+        silent.destroy()
 
 
 def test_publishers_at_the_same_time_are_told_from_one_after_the_other(node, monkeypatch):

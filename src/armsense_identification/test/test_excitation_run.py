@@ -16,7 +16,7 @@ def drive(*codes: int) -> tuple[float, list[float]]:
     """When the motion began, and the leads that were tried, where attempts end like this."""
     run, leads, answers = ExcitationRun.__new__(ExcitationRun), [], list(codes)
     run._client = SimpleNamespace(server_is_ready=lambda: True)
-    run._time = 5.0
+    run._look = lambda: True                   # the arm is there
 
     def attempt(motion, lead, cancelled):
         leads.append(lead)
