@@ -216,6 +216,8 @@ class BaseReactionNode(LoopNode):
         self._residuals.publish()
 
     def _publish_wrench(self, publisher: Any, wrench: np.ndarray) -> None:
+        if not publisher.get_subscription_count():
+            return
         message = WrenchStamped()
         message.header.frame_id = 'base_link'
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(self._last_stamp, 10**9)

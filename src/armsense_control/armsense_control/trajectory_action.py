@@ -24,6 +24,9 @@ from armsense_core.reaction.options import STRATEGIES
 from armsense_core.trajectory import ErrorCode, Tolerances
 
 FEEDBACK_PERIOD = 0.05   # [s]
+# [s] for which the result of a goal can be asked for. Every status message lists all goals that
+# are kept; with rclpy's 15 min a stream of short goals means hundreds, for every listener.
+RESULT_KEPT = 60
 REACTION = 'reaction='
 
 
@@ -48,7 +51,7 @@ class TrajectoryAction:
         self._server = ActionServer(
             node, FollowJointTrajectory, 'follow_joint_trajectory', self._execute,
             goal_callback=lambda request: GoalResponse.ACCEPT,
-            cancel_callback=self._cancel)
+            cancel_callback=self._cancel, result_timeout=RESULT_KEPT)
         node.create_subscription(JointTrajectory, 'joint_trajectory', self._on_topic, 1)
         node.create_timer(FEEDBACK_PERIOD, self._watch)
 

@@ -16,7 +16,7 @@ from armsense_driver.health_topic import HealthTopic
 from armsense_driver.loop import DirectSubscription, event_qos, stream_qos
 from armsense_msgs.msg import Collision, Residual
 
-SAMPLING = 0.02      # [s] between two looks: the newest residual is enough for a mean square
+SAMPLING = 0.1       # [s] between two looks: the newest residual is enough for a mean square
 MOVING = 0.05        # [rad/s] slower, friction may hold any torque
 AFTER_CONTACT = 2.0  # [s] that do not count
 
