@@ -61,7 +61,7 @@ class Diary:
     """What happened, in virtual time [s]."""
 
     pushes: list[float] = field(default_factory=list)
-    faults: list[float] = field(default_factory=list)
+    faults: list[tuple[float, float]] = field(default_factory=list)    # begin, end
     switched: list[tuple[float, bool]] = field(default_factory=list)   # the motors: on or off
     events: list[tuple[float, str]] = field(default_factory=list)      # and who noticed it
 
@@ -75,9 +75,9 @@ class Diary:
                 if not any(push <= event <= push + FELT for event in felt)]
 
     def false_alarms(self, source: str) -> list[float]:
-        causes = [*self.pushes, *self.faults]
+        causes = [*((push, push) for push in self.pushes), *self.faults]
         return [event for event, who in self.events if who == source
-                and not any(cause <= event <= cause + AFTER for cause in causes)]
+                and not any(begin <= event <= end + AFTER for begin, end in causes)]
 
     def _on(self, begin: float, end: float) -> bool:
         on = False
@@ -219,8 +219,8 @@ def live(folder: Path, hours: float, seed: int) -> tuple[dict[str, Any], list[st
         finally:
             person.close()
     diary = person.diary
-    diary.faults = [event['time'] for event in events
-                    if 'fault' in event and event['time'] < person.time]
+    diary.faults = [(event['time'], event['time'] + event['fault']['duration'])
+                    for event in events if 'fault' in event and event['time'] < person.time]
     diary.events = [(_seconds(event), event.source) for event in person.collisions]
     lost = {source: diary.lost(source) for source in SOURCES}
     alarms = {source: diary.false_alarms(source) for source in SOURCES}

@@ -26,9 +26,10 @@ def test_what_comes_too_late_or_never_is_lost():
 
 
 def test_false_alarms_have_no_cause():
-    found = diary(faults=[40.0], events=[
-        (10.5, 'joints'), (10.0 + AFTER + 0.1, 'joints'), (40.3, 'joints'), (15.0, 'base')])
-    assert found.false_alarms('joints') == [10.0 + AFTER + 0.1]
+    found = diary(faults=[(40.0, 40.5)], events=[
+        (10.5, 'joints'), (10.0 + AFTER + 0.1, 'joints'), (40.3, 'joints'),
+        (40.5 + AFTER - 0.1, 'joints'), (40.5 + AFTER + 0.1, 'joints'), (15.0, 'base')])
+    assert found.false_alarms('joints') == [10.0 + AFTER + 0.1, 40.5 + AFTER + 0.1]
     assert found.false_alarms('base') == [15.0]
 
 
