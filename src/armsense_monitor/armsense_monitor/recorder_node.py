@@ -25,7 +25,14 @@ from armsense_core.model import ArmModel
 from armsense_driver.health import Health, Level
 from armsense_driver.health_topic import HealthTopic
 from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import DirectSubscription, latched_qos, Loop, run_node, WaitSet
+from armsense_driver.loop import (
+    DirectSubscription,
+    event_qos,
+    latched_qos,
+    Loop,
+    run_node,
+    WaitSet,
+)
 from armsense_driver.parameters import declare, Parameter
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import (
@@ -58,8 +65,9 @@ TOPICS = {**STREAMS, **EVENTS, **LATCHED, DESCRIPTION: String}
 PARAMETERS = (
     Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),
     Parameter('arm', '', 'arm by name or path of its yaml file, for its description; empty: none'),
-    Parameter('lockstep', False, 'streams are reliable: no message may be missing'),
+    Parameter('lockstep', False, 'everything is reliable: no message may be missing'),
 )
+DEPTH = 2000   # messages that wait
 DISK = 1.0     # [GB] left; less is worth a warning
 _STAMP = struct.Struct('<iI')
 
@@ -139,7 +147,9 @@ def _qos(topic: str, lockstep: bool) -> QoSProfile:
         return latched_qos()
     if topic in STREAMS and lockstep:
         return lockstep_qos()
-    return QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+    if lockstep:                     # all of it comes from our own nodes, which offer that
+        return event_qos(DEPTH)
+    return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class _RecorderLoop(Loop):
