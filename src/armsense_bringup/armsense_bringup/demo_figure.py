@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 import matplotlib.pyplot as plt
 import numpy as np
 
-from armsense_bringup.demo_report import Run
+from armsense_bringup.demo_report import Array, Run
 
 matplotlib.use('Agg')
 
@@ -49,7 +49,8 @@ def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
     for k, name in enumerate(joints):
         axis.plot(run.time[::10], run.position[::10, k], color=COLOURS[k], label=name)
     axis.set_ylabel('joint angle [rad]')
-    axis.legend(loc='upper right', ncols=len(joints), fontsize=8)
+    # Between the joints that stand up and those that hang: no curve lies there in the demos.
+    axis.legend(loc='center right', bbox_to_anchor=(1.0, 0.33), ncols=len(joints), fontsize=8)
     axis.set_title('The arm swings against an obstacle, retracts, goes on, and is pushed at rest',
                    fontsize=10, loc='left')
 
@@ -79,13 +80,23 @@ def _phases(axis: Axes, run: Run) -> None:
                           transform=axis.get_xaxis_transform())
 
 
+def _force_of_states(run: Run) -> Array:
+    """Contact force at every state [N], (N,); it is recorded during contacts only."""
+    force = np.zeros(len(run.time))
+    half = 0.5 * (run.time[1] - run.time[0])
+    state = np.searchsorted(run.time, run.contact_time - half)
+    recorded = state < len(force)
+    force[state[recorded]] = run.contact_force[recorded]
+    return force
+
+
 def _forces(axis: Axes, run: Run, without: Run) -> None:
     touch = run.touches[0]
     for data, colour, text in ((without, '#7f7f7f', 'no reaction'),
                                (run, '#d62728', 'with reaction')):
         begin = data.touches[0].begin
-        near = np.abs(data.contact_time - begin) < 1.0
-        axis.plot((data.contact_time[near] - begin) * 1e3, data.contact_force[near],
+        near = np.abs(data.time - begin) < 1.0
+        axis.plot((data.time[near] - begin) * 1e3, _force_of_states(data)[near],
                   color=colour, label=f'{text}: peak {data.touches[0].peak:.0f} N')
     if touch.delay is not None:
         axis.axvline(touch.delay * 1e3, color='#d62728', ls=':', lw=1.2)
