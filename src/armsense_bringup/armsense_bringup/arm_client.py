@@ -50,7 +50,7 @@ class ArmClient:
         self._states_on = 0      # states since the motors are on
         self.mode: DriverMode | None = None
         self.collisions: list[Collision] = []
-        # Read by whoever waits: the executor would spend half a core on the states of lock-step.
+        # Read by whoever waits: the executor spent a quarter of a core on the states of lock-step.
         self._states = StreamSubscription(
             self._node, MotorStates, 'motor_states', None, qos=QoSProfile(
                 depth=STATES, reliability=ReliabilityPolicy.BEST_EFFORT))

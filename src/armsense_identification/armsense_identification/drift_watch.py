@@ -39,7 +39,7 @@ class DriftWatch:
         self._stamp = self._contact = -1e9        # [s]
         self._moving = False
         self._outdated = False
-        # Taken by hand: the executor would spend most of a core on all these messages.
+        # Taken by hand: the executor would wake with every one of these messages.
         self._residuals = DirectSubscription(node, Residual, 'residual', stream_qos())
         self._joint_states = DirectSubscription(node, JointState, 'joint_states', stream_qos())
         node.create_subscription(Collision, 'collision', self._on_collision, event_qos())

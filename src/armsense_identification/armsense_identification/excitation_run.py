@@ -67,7 +67,7 @@ class ExcitationRun:
         self._recorder: subprocess.Popen[bytes] | None = None
         self._client = ActionClient(node, FollowJointTrajectory, 'follow_joint_trajectory')
         self._mode: DriverMode | None = None
-        # Taken when it is needed: the executor would spend a tenth of a core on every message.
+        # Taken when it is needed: the executor would wake with every message, for nothing.
         self._states = DirectSubscription(node, JointState, 'joint_states', stream_qos())
         node.create_subscription(DriverMode, MODE, self._on_mode, latched_qos())
 
