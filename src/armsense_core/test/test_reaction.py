@@ -89,7 +89,8 @@ def test_memory_drives_the_path_back():
 
 
 def machine(strategy='retract', **changes):
-    return ReactionMachine(4, ReactionOptions(strategy=strategy, **changes), LIMITS)
+    return ReactionMachine(4, ReactionOptions(strategy=strategy, **changes), LIMITS,
+                           lambda q: np.zeros(4))
 
 
 def at(q=HOME, dq=ZERO):
@@ -325,3 +326,29 @@ def test_a_residual_that_stays_keeps_the_arm_from_resuming():
         directive = m.step(at(q), np.full(4, 0.5) if restless else ZERO, None, DT)
         q = q if directive.reference is None else directive.reference.q
         assert m.phase is not Phase.RESUMING
+
+
+def test_whoever_names_no_inertia_yields_with_that_of_the_joints():
+    own = np.array([4.0, 1.0, 0.1, 0.001])
+    asked = []
+
+    def own_inertia(q):
+        asked.append(q.copy())
+        return own
+
+    def velocity(**options):
+        arm = ReactionMachine(4, ReactionOptions(overreaction=(1.0,), **options), LIMITS,
+                              own_inertia)
+        arm.step(at(), np.ones(4), HIT, DT)
+        return arm.step(at(), np.ones(4), None, DT).reference.dq
+
+    def expected(m, f):
+        plant = Admittance(np.array(m), np.array(f), ZERO, np.ones(4), np.ones(4))
+        plant.step(np.ones(4), DT)
+        return plant.step(np.ones(4), DT)[1]
+
+    np.testing.assert_allclose(velocity(), expected([4.0, 1.0, 0.1, 0.05], [80.0, 20.0, 5.0, 5.0]))
+    np.testing.assert_array_equal(asked, [HOME])     # where it was hit, once
+    np.testing.assert_allclose(velocity(inertia=(0.2,)),
+                               expected([0.2] * 4, [80.0, 20.0, 5.0, 5.0]))
+    np.testing.assert_allclose(velocity(drag=(2.0,)), expected([4.0, 1.0, 0.1, 0.05], [2.0] * 4))

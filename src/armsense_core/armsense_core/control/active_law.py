@@ -5,7 +5,7 @@ from __future__ import annotations
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.law import Law
 from armsense_core.control.switcher import Switcher
-from armsense_core.control.types import ArmState, board_torque, Reference
+from armsense_core.control.types import ArmState, Array, board_torque, Reference
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits
 
@@ -35,6 +35,10 @@ class ActiveLaw:
         if name not in self._made:
             self._made[name] = self._config.make(name, self._model)
         return self._made[name]
+
+    def joint_inertia(self, q: Array) -> Array:
+        """Of the joints, rotors and payload included, at q [rad]: [kg m^2], (n,) -> (n,)."""
+        return self._model.mass_matrix(q).diagonal() + self.law.drivetrain.rotor
 
     def change(self, law: Law, state: ArmState, reference: Reference) -> None:
         """Let a law take over; the torque at this state stays for the moment."""

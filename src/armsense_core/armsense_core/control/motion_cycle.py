@@ -35,8 +35,9 @@ class MotionCycle:
         self.config = config
         self.limits = Limits.of(model)
         self.law_name = law                          # chosen; a reaction may use another
-        self.reaction = ReactionMachine(model.n, config.reaction, self.limits)
         self._laws = ActiveLaw(config, model.replace(), self.limits, law)
+        self.reaction = ReactionMachine(model.n, config.reaction, self.limits,
+                                        self._laws.joint_inertia)
         self._course = Course(config, self.limits, self.reaction)
         self._limiter = Limiter(model, self.limits)
         self._requests: deque[Callable[[], None]] = deque()   # of the other thread

@@ -3,6 +3,12 @@
     m dv/dt + f v + k integral(v) = k_o r
 
 Thesis 000 is the special case m = k = 0, k_o / f = K_R: q_d = q_col + integral(K_R r).
+
+How light an arm can pretend to be: its observer knows the velocity only T late, so a torque tau
+that accelerates a joint looks like a push against it, r = -(1 - exp(-s T)) tau. The law answers
+the admittance with tau = M K_D v. Around this loop the gain stays below k_o K_D T M / m: an arm
+that yields as if it had a small part of its inertia M trembles, one with m = M does not as long
+as k_o K_D T < 1.
 """
 
 from __future__ import annotations
@@ -10,6 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from armsense_core.trajectory.reference import Array
+
+LIGHTEST = 0.05       # [kg m^2] noise moves what is lighter
+LEAST_DRAG = 5.0      # [Nm s/rad] likewise
+SLOWING = 20.0        # [1/s] drag over inertia
 
 
 class Admittance:
@@ -31,17 +41,8 @@ class Admittance:
         """
         self._m, self._f, self._k = inertia, drag, stiffness
         self._speed, self._distance = speed, distance
-        self.reset()
-
-    def reset(self, velocity: Array | None = None) -> None:
-        """Begin anew at x = 0, with a velocity [rad/s], (n,)."""
         self.x = np.zeros(len(self._f))   # [rad] way since the contact
-        self.v = np.zeros(len(self._f)) if velocity is None else np.array(velocity, float)
-
-    @property
-    def exhausted(self) -> bool:
-        """A joint has used up its way."""
-        return bool((np.abs(self.x) >= self._distance).any())
+        self.v = np.zeros(len(self._f))   # [rad/s]
 
     def step(self, torque: Array, dt: float) -> tuple[Array, Array]:
         """Way [rad] and velocity [rad/s] under k_o r [Nm], (n,) each."""
@@ -53,3 +54,13 @@ class Admittance:
         self.v = np.where(inside == x, v, 0.0)
         self.x = inside
         return self.x, self.v
+
+
+def inertia_like(own: Array) -> Array:
+    """Inertia [kg m^2] for joints of their own inertia [kg m^2], (n,) each."""
+    return np.maximum(own, LIGHTEST)
+
+
+def drag_like(own: Array) -> Array:
+    """Drag [Nm s/rad] for joints of their own inertia [kg m^2], (n,) each."""
+    return np.maximum(SLOWING * own, LEAST_DRAG)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -10,7 +11,7 @@ import numpy as np
 from armsense_core.control.law import spread
 from armsense_core.control.types import all_finite, ArmState, Array, Reference
 from armsense_core.errors import BadValue, UnknownName
-from armsense_core.reaction.admittance import Admittance
+from armsense_core.reaction.admittance import Admittance, drag_like, inertia_like
 from armsense_core.reaction.options import ReactionOptions, STRATEGIES
 from armsense_core.reaction.path_memory import PathMemory
 from armsense_core.trajectory import Chain, Limits, QuinticSpline
@@ -66,13 +67,15 @@ SAFE = Directive(Phase.SAFE, damping=True)
 class ReactionMachine:
     """Decides what happens from a collision until the arm is on its way again."""
 
-    def __init__(self, n: int, options: ReactionOptions, limits: Limits) -> None:
+    def __init__(self, n: int, options: ReactionOptions, limits: Limits,
+                 own_inertia: Callable[[Array], Array]) -> None:
         """Prepare for an arm.
 
         Args:
             n: Number of joints.
             options: Parameters of the strategies.
             limits: No reference leaves them.
+            own_inertia: Of the joints, rotors included, at q [rad]: [kg m^2], (n,) -> (n,).
         """
         self.options = options
         self._chosen = options.strategy
@@ -84,14 +87,16 @@ class ReactionMachine:
         self._limits = limits
         self._quiet = spread('reaction.quiet', options.quiet, n)
         self._over = spread('reaction.overreaction', options.overreaction, n)
-        self._admittance = Admittance(
-            spread('reaction.inertia', options.inertia, n),
-            spread('reaction.drag', options.drag, n),
-            spread('reaction.stiffness', options.stiffness, n),
-            spread('reaction.retract_speed', options.retract_speed, n),
-            spread('reaction.retract_distance', options.retract_distance, n))
+        self._own_inertia = own_inertia
+        self._inertia, self._drag = (
+            spread(f'reaction.{name}', values, n) if values else None
+            for name, values in (('inertia', options.inertia), ('drag', options.drag)))
+        self._stiffness = spread('reaction.stiffness', options.stiffness, n)
+        self._speed = spread('reaction.retract_speed', options.retract_speed, n)
+        self._distance = spread('reaction.retract_distance', options.retract_distance, n)
         self._none = np.zeros(n)
         self._contact = self._hold = self._none   # [rad] (n,)
+        self._admittance: Admittance | None = None
         self._impulse = self._none                # [Nm s] of the contact so far, (n,)
         self._way_back: Chain | None = None
         self._way_out: QuinticSpline | None = None
@@ -200,7 +205,7 @@ class ReactionMachine:
         self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
         self._hold = self._limits.inside(self._contact)
         self._way_back = None
-        self._admittance.reset()
+        self._admittance = None
         self._active = 'stop' if again else self.strategy
         self._resume_wanted = self._active == 'resume'
         if self._active == 'retrace':
@@ -230,6 +235,8 @@ class ReactionMachine:
 
     def _retract(self, residual: Array, dt: float) -> Directive:
         gain = self._over if self._time <= self.options.reflex_time else 1.0
+        if self._admittance is None:
+            self._admittance = self._yielding(self._contact)
         x, v = self._admittance.step(gain * residual, dt)
         wanted = self._contact + x
         q = self._limits.inside(wanted)
@@ -238,6 +245,13 @@ class ReactionMachine:
         if done or self._time > self.options.timeout:
             return self._rest_at(q, 'retracted')
         return Directive(self.phase, Reference(q, np.where(q == wanted, v, 0.0), self._none))
+
+    def _yielding(self, q: Array) -> Admittance:
+        """As light as an arm at q [rad], (n,), can be, unless the options say how light."""
+        own = self._own_inertia(q)
+        return Admittance(inertia_like(own) if self._inertia is None else self._inertia,
+                          drag_like(own) if self._drag is None else self._drag,
+                          self._stiffness, self._speed, self._distance)
 
     def _float(self, state: ArmState) -> Directive:
         limit = self.options.float_time
