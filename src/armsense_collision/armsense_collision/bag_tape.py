@@ -6,19 +6,22 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from geometry_msgs.msg import InertiaStamped
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message
 
 from armsense_collision.bag_imu import base_motion, Mounting
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.simulate import Tape
 from armsense_driver.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
+from armsense_driver.payload import TOPIC
 from armsense_identification.bag_reader import messages
 from armsense_msgs.msg import MotorStates, Residual
 
 Array = NDArray[np.float64]
 STATES, RESIDUALS = 'armsense_msgs/msg/MotorStates', 'armsense_msgs/msg/Residual'
-IMU = 'sensor_msgs/msg/Imu'
+IMU, PAYLOAD = 'sensor_msgs/msg/Imu', 'geometry_msgs/msg/InertiaStamped'
 ALIGNED = Mounting()
 
 
@@ -38,6 +41,7 @@ class BagTape(NamedTuple):
     seq: NDArray[np.uint64]             # (N,) of the states
     residual: RecordedResidual | None   # None: the bag has none
     notes: tuple[str, ...]
+    payload: InertiaStamped | None = None   # in the tool, as told last; None: nothing
 
 
 def read_tape(path: Path, n: int, topic: str | None = None,
@@ -56,7 +60,7 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     kinds: dict[str, str] = {}
     for message in messages(path, notes):
         kinds[message.topic] = message.type
-        if message.type in (STATES, RESIDUALS, IMU):
+        if message.type in (STATES, RESIDUALS, IMU, PAYLOAD):
             found.setdefault(message.topic, []).append(message.data)
     name = _choose(path, kinds, topic)
     states, skipped = _table(MotorStates, found[name])
@@ -76,7 +80,9 @@ def read_tape(path: Path, n: int, topic: str | None = None,
         notes.append(f'the base moves as {space}imu says')
     tape = Tape(states['stamp'], states['position'], states['torque'], states['joint_position'],
                 states['strain'], states['enabled'], ride)
-    return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual')), tuple(notes))
+    payload = _payload(found.get(f'{space}{TOPIC}', []), notes)
+    return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual')), tuple(notes),
+                   payload)
 
 
 def _choose(path: Path, kinds: dict[str, str], topic: str | None) -> str:
@@ -90,6 +96,20 @@ def _choose(path: Path, kinds: dict[str, str], topic: str | None) -> str:
                             f'{", ".join(candidates)}')
     known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
     raise UnknownName('topic of MotorStates', topic or 'motor_states', known, path.name)
+
+
+def _payload(data: list[bytes], notes: list[str]) -> InertiaStamped | None:
+    """The last one of a bag; a tape has one model from its beginning to its end."""
+    told = [deserialize_message(d, InertiaStamped) for d in data]
+    if not told or all(message.inertia.m == 0.0 for message in told):
+        return None
+    masses = list(dict.fromkeys(message.inertia.m for message in told))
+    if len(masses) > 1:
+        notes.append(f'the payload changed in the bag ({", ".join(f"{m:g}" for m in masses)} kg): '
+                     f'{told[-1].inertia.m:g} kg are taken from its beginning to its end')
+    else:
+        notes.append(f'the tool carries {masses[0]:g} kg')
+    return told[-1]
 
 
 def _residual(data: list[bytes] | None) -> RecordedResidual | None:

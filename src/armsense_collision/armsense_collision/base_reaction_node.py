@@ -39,6 +39,7 @@ from armsense_driver.loop import (
     StreamSubscription,
 )
 from armsense_driver.parameters import declare, Parameter
+from armsense_driver.payload import PayloadTopic
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
 
 COMPLAIN_EVERY = 5.0   # [s]
@@ -124,6 +125,7 @@ class BaseReactionNode(LoopNode):
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
         self._markers = self.create_publisher(MarkerArray, 'markers', 1)
         self._imu = ImuTopic(self, self._settings) if self._settings.imu else None
+        self._payload = PayloadTopic(self, model)
         self._carrier = self.create_publisher(WrenchStamped, 'base/predicted_wrench',
                                               stream_qos()) if self._imu else None
         self._check = JointCheck(self, model, self.monitor, qos, self._settings.lockstep
@@ -142,6 +144,8 @@ class BaseReactionNode(LoopNode):
         self._take_cells(state)
         self._q = np.array(state.joint_position if len(state.joint_position) else state.position)
         motion = None if self._imu is None else self._imu.motion(state.stamp_ns)
+        if (model := self._payload.changed()) is not None:
+            self.monitor.set_model(model)
         result = self.monitor.step(self._q, self._force, self._fresh(state), dt, motion)
         self._complain(result)
         self._result = result

@@ -43,6 +43,7 @@ from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
 from armsense_core.parallel import run_tasks
+from armsense_driver.payload import carrying
 
 Array = NDArray[np.float64]
 REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
@@ -103,9 +104,10 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     if options.live is not None:
         options.bags = [_live(options, console)]
     if options.bags:
-        tapes = (read_tape(bag, model.n, options.topic, mounting(options)).tape
-                 for bag in options.bags)
-        residuals = [free_residuals(model, config, tape, options.observer) for tape in tapes]
+        read = (read_tape(bag, model.n, options.topic, mounting(options)) for bag in options.bags)
+        residuals = [free_residuals(
+            model if bag.payload is None else carrying(model, bag.payload), config, bag.tape,
+            options.observer) for bag in read]
         method = 'calibrated from bags'
     else:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)

@@ -29,6 +29,7 @@ from armsense_driver.loop import (
     StreamSubscription,
 )
 from armsense_driver.parameters import declare, Parameter
+from armsense_driver.payload import PayloadTopic
 from armsense_msgs.msg import Collision, MotorStates, Residual
 from armsense_msgs.srv import SetString
 
@@ -73,6 +74,7 @@ class CollisionObserverNode(LoopNode):
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
         self._imu = ImuTopic(self, settings) if settings.imu else None
+        self._payload = PayloadTopic(self, model)
         self._residuals = StreamPublisher(self, Residual, 'residual', model.n, qos=qos)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
@@ -88,6 +90,8 @@ class CollisionObserverNode(LoopNode):
         dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
         motion = None if self._imu is None else self._imu.motion(message.stamp_ns)
+        if (model := self._payload.changed()) is not None:
+            self._monitor.set_model(model)
         result = self._monitor.step(message.position, message.torque, message.joint_position,
                                     message.strain, message.enabled, dt, motion)
         if result.detection is not None:

@@ -33,6 +33,7 @@ from armsense_core.detector import (
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
+from armsense_driver.payload import carrying
 
 WHAT_IF = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)   # factors on the thresholds
 
@@ -82,6 +83,8 @@ def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
     model = ArmModel.load(arm, options.model)
     config = DetectionConfig.of(model, options.detection)
     bag = read_tape(options.bag, model.n, options.topic, mounting(options))
+    if bag.payload is not None:
+        model = carrying(model, bag.payload)
     thresholds = (stored.thresholds if stored else None) or config.thresholds(model)
     if options.rate is not None:
         thresholds = _for_rate(replay(model, bag, config, thresholds, options.observer),

@@ -6,7 +6,7 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 import numpy as np
 import pytest
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 
 from armsense_collision import replay_command
 from armsense_collision.bag_tape import read_tape
@@ -17,6 +17,8 @@ from armsense_core.model import ArmModel
 from armsense_core.model.model_file import FORMAT, ModelFile, Provenance
 from armsense_driver.arm_driver import Mode
 from armsense_driver.loop import new_record
+from armsense_driver.payload import carrying, payload_message
+from armsense_identification.bag_reader import messages
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates, Residual
 from armsense_sim.closed_loop import ClosedLoop
@@ -69,6 +71,32 @@ def test_another_observer_is_not_identical_but_finds_the_push(bag):
     run = replay(MODEL, read_tape(bag[0], 4), observer='kalman')
     assert run.identical is False
     assert len(run.events) >= 1
+
+
+@pytest.mark.parametrize('told', [(0.3,), (0.0, 0.3)])
+def test_the_payload_of_a_bag_is_carried(bag, tmp_path, told, capsys):
+    folder = tmp_path / 'loaded'
+    writer = BagWriter(folder)
+    writer.add_topic('/motor_states', 'armsense_msgs/msg/MotorStates')
+    writer.add_topic('/payload', 'geometry_msgs/msg/InertiaStamped')
+    for mass in told:
+        message = payload_message(MODEL.tool_frame, mass)
+        writer.write('/payload', serialize_message(message), START)
+    for message in messages(bag[0], []):
+        if message.topic == '/motor_states':
+            writer.write('/motor_states', message.data, START)
+    writer.close()
+    tape = read_tape(folder, 4)
+    assert tape.payload.inertia.m == 0.3
+    assert ('changed' in tape.notes[0]) is (len(told) > 1)
+    # The arm of the bag carried nothing: now that is what looks like a contact.
+    weight = MODEL.with_payload(0.3).gravity_torque(tape.tape.position[300]) - (
+        MODEL.gravity_torque(tape.tape.position[300]))
+    light, heavy = (replay(m, tape).trace.filtered[300] for m in (
+        MODEL, carrying(MODEL, tape.payload)))
+    np.testing.assert_allclose(heavy - light, weight, atol=0.05)
+    assert replay_command.main([str(folder), '--plot', str(tmp_path / 'x.png'), '--json']) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])['notes'] == list(tape.notes)
 
 
 def test_without_metadata_and_cut_off(bag, tmp_path):

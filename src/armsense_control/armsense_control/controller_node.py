@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from geometry_msgs.msg import InertiaStamped
 import numpy as np
 from std_srvs.srv import Trigger
 
@@ -27,6 +28,7 @@ from armsense_driver.health import Health, Level
 from armsense_driver.lifecycle import LoopNode
 from armsense_driver.loop import latched_qos, ReactiveLoop
 from armsense_driver.parameters import declare, Parameter
+from armsense_driver.payload import payload_message, TOPIC
 from armsense_msgs.msg import ReactionState
 from armsense_msgs.srv import SetPayload, SetString
 
@@ -74,6 +76,9 @@ class ControllerNode(LoopNode):
 
     def _make_topics(self, model: ArmModel) -> None:
         self._arm = ArmStream(self, model, self._settings)
+        self._tool_frame = model.tool_frame
+        self._payload = self.create_publisher(InertiaStamped, TOPIC, latched_qos())
+        self._payload.publish(payload_message(self._tool_frame, 0.0))   # nothing, after a restart
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
@@ -160,9 +165,13 @@ class ControllerNode(LoopNode):
     def _set_payload(self, request: SetPayload.Request, response: SetPayload.Response) -> Any:
         xx, xy, yy, xz, yz, zz = request.inertia
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        c = request.center
-        return _answer(response, lambda: self.controller.set_payload(
-            request.mass, (c.x, c.y, c.z), tensor), f'{request.mass:g} kg')
+        center = request.center.x, request.center.y, request.center.z
+
+        def carry() -> None:
+            self.controller.set_payload(request.mass, center, tensor)
+            self._payload.publish(payload_message(
+                self._tool_frame, request.mass, center, tensor))
+        return _answer(response, carry, f'{request.mass:g} kg')
 
 
 def _trigger(request: Any) -> Any:

@@ -167,6 +167,14 @@ class CollisionMonitor:
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
                              self.detector.exceeded, valid, detection, q, dq, isolation)
 
+    def set_model(self, model: ArmModel) -> None:
+        """Go on with other inertias (a payload); the residual begins anew."""
+        assert model.config is not None
+        self.model = self.observer.model = model
+        self.drive = make_drive(model.config, model=model)
+        self.observer.reset()
+        self.detector.reset()
+
     def isolate(self, residual: Array, threshold: Array) -> Isolation | None:
         """The link that a residual points to [Nm], (n,) each."""
         highest = float((np.abs(residual) / threshold).max())

@@ -208,6 +208,23 @@ def test_parameters_are_corrected_while_moving(model):
     assert np.abs(last).max(axis=0).sum() < 0.6 * np.abs(first).max(axis=0).sum()
 
 
+def test_a_payload_that_is_told_is_no_collision(running, model):
+    bench, monitor = running
+    bench.plant.set_payload(0.3)                 # 2.9 N on cells that notice 1.2 N
+    loaded = model.with_payload(0.3)
+    bench.model = loaded
+    monitor.set_model(loaded)
+    results = bench.run(monitor, 2.0)
+    assert all(r.detection is None and r.fault is None for r in results)
+    assert all(r.problem == '' for r in results[300:])
+    bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 3.0, -4.0])
+    assert any(r.detection is not None for r in bench.run(monitor, 0.15))
+    bench.plant.release()
+    bench.run(monitor, 0.5)
+    monitor.set_model(model)                     # the weight is still there
+    assert any(r.detection is not None for r in bench.run(monitor, 0.5))
+
+
 def test_guessed_thresholds_and_an_arm_without_cells(model):
     monitor = BaseMonitor(model)
     assert (monitor.detector.threshold > 0).all()

@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -34,6 +35,7 @@ from armsense_driver.loop import (
     WaitSet,
 )
 from armsense_driver.parameters import declare, Parameter
+from armsense_driver.payload import TOPIC as PAYLOAD
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import (
     BaseResidual,
@@ -56,10 +58,10 @@ EVENTS: dict[str, Any] = {
     'ground_truth': ContactTruth, 'diagnostics': DiagnosticArray,
 }
 DESCRIPTION = 'robot_description'
-OTHER_CLOCK = ('diagnostics',)
+OTHER_CLOCK = ('diagnostics', PAYLOAD)   # their own stamps say nothing of the arm's time
 LATCHED: dict[str, Any] = {
     'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
-    'joint_space_controller/reaction_state': ReactionState,
+    'joint_space_controller/reaction_state': ReactionState, PAYLOAD: InertiaStamped,
 }
 TOPICS = {**STREAMS, **EVENTS, **LATCHED, DESCRIPTION: String}
 PARAMETERS = (
@@ -91,12 +93,13 @@ class RecorderNode(Node):
             source = RawSubscription(self, kind, topic, _qos(topic, settings.lockstep))
             self._bag.add_topic(self.resolve_topic_name(topic), type_name(kind))
             self._sources.append((topic, source))
-        self._names = {topic: self.resolve_topic_name(topic) for topic, _ in self._sources}
+        self._names = {topic: self.resolve_topic_name(topic) for topic in TOPICS}
         self._stamp: int | None = None     # [ns] of the newest message
-        self._description = b''
+        self._early: list[tuple[str, bytes]] = []   # what belongs to the first stamp
         if settings.arm:
-            self._bag.add_topic(self.resolve_topic_name(DESCRIPTION), type_name(String))
-            self._description = serialize_message(String(data=ArmModel.load(settings.arm).urdf))
+            self._bag.add_topic(self._names[DESCRIPTION], type_name(String))
+            self._early.append((DESCRIPTION, serialize_message(
+                String(data=ArmModel.load(settings.arm).urdf))))
         HealthTopic(self, self.health)
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
         self.get_logger().info(f'recording into {folder}')
@@ -108,14 +111,11 @@ class RecorderNode(Node):
                     seconds, nanoseconds = _STAMP.unpack_from(data, 4)
                     self._stamp = max(0, seconds) * 10**9 + nanoseconds
                 if self._stamp is not None:
-                    self._write_description(self._stamp)
-                    self._bag.write(self._names[topic], data, self._stamp)
-
-    def _write_description(self, stamp: int) -> None:
-        """With the first message, once."""
-        if self._description:
-            self._bag.write(self.resolve_topic_name(DESCRIPTION), self._description, stamp)
-            self._description = b''
+                    for name, early in (*self._early, (topic, data)):
+                        self._bag.write(self._names[name], early, self._stamp)
+                    self._early.clear()
+                elif topic == PAYLOAD:
+                    self._early.append((topic, data))
 
     def health(self) -> list[Health]:
         total = sum(self._bag.counts.values())

@@ -115,10 +115,7 @@ class BaseMonitor:
         k = len(self.layout.axes)
         self._floor = (VibrationFloor(k, self._period, factor=options.floor_factor)
                        if options.floor_factor > 0.0 else None)
-        self._regressor = FilteredRegressor(model, self.layout, options.gain)
-        self.estimator = RecursiveEstimator(
-            model, self.layout, np.sqrt(np.diag(self.layout.covariance(self._noise))),
-            options.recursive)
+        self._learn_from(model)
         self._zeroed = not options.zero_at_start
         self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
         self._drift = DriftFollower(
@@ -128,6 +125,22 @@ class BaseMonitor:
                                options.rest_speed)
         self._recorded: list[Array] | None = None
         self._cycle = 0
+
+    def set_model(self, model: ArmModel) -> None:
+        """Go on with other inertias (a payload); the offset of the cells stays."""
+        self.observer.model = model
+        self.observer.offset = self._offset
+        self._learn_from(model)
+        self.observer.reset()
+        self.detector.reset()
+        self._cycle = 0
+
+    def _learn_from(self, model: ArmModel) -> None:
+        """Corrections of the parameters begin with those of this model."""
+        self._regressor = FilteredRegressor(model, self.layout, self.options.gain)
+        self.estimator = RecursiveEstimator(
+            model, self.layout, np.sqrt(np.diag(self.layout.covariance(self._noise))),
+            self.options.recursive)
 
     # -- cycle -------------------------------------------------------------------------------
 

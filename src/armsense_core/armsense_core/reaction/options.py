@@ -23,11 +23,11 @@ class ReactionOptions:
     quiet_time: float = quantity(0.3, unit='s', low=0)
     timeout: float = quantity(3.0, unit='s', above=0, text='of a reaction, then hold')
     # Paper 001, eq. 18: dq = overreaction * residual / (inertia s + drag + stiffness / s)
-    inertia: PerJoint = quantity((), unit='kg m^2', low=0, text='empty: the joint\'s own where it '
-                                 'was hit, at least 0.05')
+    inertia: PerJoint = quantity((), unit='kg m^2', low=0, text='empty: that of the joint where '
+                                 'the arm was hit, at least 0.05')
     drag: PerJoint = quantity((), unit='Nm s/rad', above=0, text='1/K_R of thesis 000, eq. 5.1, '
-                              'if nothing else is set; empty: 20 per second times the joint\'s '
-                              'own inertia, at least 5')
+                              'if nothing else is set; empty: 20 per second times the inertia of '
+                              'the joint, at least 5')
     stiffness: PerJoint = quantity((0.0,), unit='Nm/rad', low=0)
     overreaction: PerJoint = quantity((3.0,), unit='1', low=1, high=100)
     reflex_time: float = quantity(0.3, unit='s', low=0, text='after it the overreaction is 1')
