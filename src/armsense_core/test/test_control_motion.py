@@ -1,5 +1,6 @@
 """The whole controller: goals, refusals, stops, collisions, faults, any input."""
 
+from dataclasses import replace
 import math
 from pathlib import Path
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from armsense_core.control import ArmState, board_torque
+from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.errors import ArmsenseError
@@ -28,6 +30,7 @@ GOAL = HOME + np.array([0.5, 0.3, -0.4, 0.3])
 HIT = CollisionEvent('joint1', 'link3')
 DT = 1e-3
 NONE = np.zeros(4)
+PUSH = np.array([-2.0, 0.0, 0.0, 0.0])
 
 
 class Loop:
@@ -52,6 +55,36 @@ class Loop:
     @property
     def q(self):
         return self.arm.state.q
+
+
+class IdealLoop:
+    """Controller of an arm that is always where it is led, in cycles of 5 ms."""
+
+    def __init__(self, **options):
+        config = ControllerConfig.of(MODEL)
+        self.controller = MotionController(MODEL, replace(
+            config, reaction=replace(config.reaction, **options)), 'computed_torque')
+        self.q, self.log = HOME, []
+        self.run(0.0)
+
+    def run(self, seconds, residual=NONE, hit=None, until=lambda: False, led=False):
+        for _ in range(max(1, round(seconds / 5e-3))):
+            self.controller.step(ArmState.rigid(self.q, NONE), residual, hit, 5e-3)
+            hit = None
+            if not led:
+                self.q = self.controller.reference.q
+            self.log.append(self.q)
+            if until():
+                break
+        return self.controller.status
+
+    def run_to(self, *phases, residual=NONE):
+        self.run(20.0, residual, until=lambda: self.controller.phase in phases)
+        assert self.controller.phase in phases
+
+    def speeds(self):
+        """Of the arm over the logged cycles [rad/s], (N, n)."""
+        return np.abs(np.diff(self.log, axis=0)) / 5e-3
 
 
 def path(duration=1.2, goal=GOAL):
@@ -256,6 +289,26 @@ def test_a_goal_that_gives_up_resuming_is_aborted_and_resume_counts_anew():
     loop.controller.resume()
     loop.run(12.0, until=lambda: loop.controller.phase is Phase.TRACKING)
     np.testing.assert_allclose(loop.q, GOAL, atol=2e-3)
+
+
+def test_a_second_retrace_goes_back_the_way_the_arm_came():
+    loop = IdealLoop(strategy='retrace')
+    loop.controller.follow(path())
+    loop.run(0.6)
+    first = loop.q
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    loop.controller.resume()
+    loop.run_to(Phase.RESUMING)
+    loop.run(0.5)
+    second = loop.q
+    assert second[0] < first[0]
+    loop.log = [second]
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    assert (loop.speeds() <= LIMITS.velocity).all()
+    assert loop.speeds().max() < np.abs(path().sample(0.6).dq).max()   # no faster than driven
+    assert (np.array(loop.log)[:, 0] <= second[0] + 1e-9).all()        # never back to the contact
 
 
 def test_float_lets_a_hand_guide_and_hold_takes_over_without_a_jump():

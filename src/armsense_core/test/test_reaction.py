@@ -88,6 +88,23 @@ def test_memory_drives_the_path_back():
     assert PathMemory(1.0).backwards(1.0) is None
 
 
+def test_memory_forgets_how_long_the_arm_rested():
+    rest = np.zeros((4, 4))
+    path = QuinticSpline([0.0, 1.013, 6.013, 7.013], [HOME, HOME + 0.3, HOME + 0.3, HOME], rest,
+                         rest)
+    memory = PathMemory(2.0)
+    for k in range(1320):
+        memory.record(path.sample(k * 5e-3), 5e-3)
+    back = memory.backwards(0.5)
+    assert back.duration == pytest.approx(2 * 1.6, abs=0.2)   # both motions at half the speed
+    np.testing.assert_allclose(back.sample(0.0).q, path.sample(1319 * 5e-3).q, atol=1e-9)
+    np.testing.assert_allclose(back.sample(back.duration).q, HOME, atol=1e-9)
+    q = np.array([back.sample(t).q[0] for t in np.linspace(0.0, back.duration, 400)])
+    assert q.max() == pytest.approx(HOME[0] + 0.3, abs=1e-3)
+    assert (np.diff(q[:int(q.argmax()) + 1]) > -1e-4).all()   # once up to the turn, once down
+    assert (np.diff(q[int(q.argmax()):]) < 1e-4).all()
+
+
 def machine(strategy='retract', **changes):
     return ReactionMachine(4, ReactionOptions(strategy=strategy, **changes), LIMITS,
                            lambda q: np.zeros(4))

@@ -210,6 +210,7 @@ class ReactionMachine:
         self._resume_wanted = self._active == 'resume'
         if self._active == 'retrace':
             self._way_back = self.memory.backwards(self.options.retrace_speed)
+        self.memory.clear()                         # what comes next begins somewhere else
         self._enter(Phase.REACTING,
                     f'{self._active}: contact at {collision.link} ({collision.joint})')
 
