@@ -393,6 +393,121 @@ def test_a_goal_accepted_when_a_fault_came_ends():
         assert status.text
 
 
+def touched_at_rest(loop):
+    """A touch by which the arm yields only a little, and all that follows from it."""
+    rest = loop.q
+    loop.log = []
+    loop.run(0.02, PUSH, HIT)
+    loop.run(8.0)
+    assert not loop.controller.moving
+    assert not loop.controller.reference.dq.any()
+    assert np.abs(np.array(loop.log) - rest).max() < 0.1
+
+
+def test_a_touch_at_rest_does_not_drive_a_finished_goal_again():
+    loop = IdealLoop(strategy='resume')
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.02, PUSH, HIT)
+    loop.run(20.0, until=lambda: not status.active)
+    assert status.succeeded
+    touched_at_rest(loop)
+    assert status.succeeded
+    assert loop.controller.phase is Phase.TRACKING
+
+
+@pytest.mark.parametrize('held', [True, False])
+def test_a_touch_at_rest_does_not_drive_an_aborted_goal_on(held):
+    loop = IdealLoop(strategy='stop')
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    if held:
+        loop.controller.hold()
+        loop.run(0.1)
+    loop.controller.reaction.choose('resume')
+    touched_at_rest(loop)
+    assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
+    if held:
+        with pytest.raises(ArmsenseError, match='no interrupted'):
+            loop.controller.resume()
+    else:
+        loop.controller.resume()
+        loop.run_to(Phase.TRACKING)
+        np.testing.assert_allclose(loop.q, GOAL, atol=1e-9)
+
+
+def test_a_collision_while_a_cancelled_goal_comes_to_rest_does_not_revive_it():
+    loop = IdealLoop(strategy='resume')
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.controller.cancel()
+    loop.run(0.0)
+    assert loop.controller.moving
+    touched_at_rest(loop)
+    assert status.cancelled
+    assert not status.active
+    assert not status.suspended
+
+
+@pytest.mark.parametrize(('phase', 'after'), [
+    (Phase.HOLDING, Phase.HOLDING), (Phase.VERIFYING, Phase.HOLDING),
+    (Phase.RESUMING, Phase.TRACKING)])
+def test_an_arm_that_a_hand_leads_does_not_resume_by_itself(phase, after):
+    loop = IdealLoop(strategy='resume')
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(phase, residual=PUSH if phase is Phase.HOLDING else NONE)
+    loop.controller.switch('float')
+    loop.run(3.0, led=True)
+    assert loop.controller.phase is after
+    assert status.cancelled
+    rest = loop.q
+    loop.controller.switch('computed_torque')
+    loop.run(3.0)
+    assert loop.controller.phase is after
+    assert not loop.controller.moving
+    np.testing.assert_allclose(loop.q, rest, atol=1e-9)
+    if after is Phase.HOLDING:                       # the rest is kept for those who ask for it
+        loop.controller.resume()
+        loop.run_to(Phase.TRACKING)
+        np.testing.assert_allclose(loop.q, GOAL, atol=1e-9)
+
+
+def test_the_rest_of_an_aborted_goal_can_be_resumed_until_it_is_driven():
+    loop = IdealLoop(strategy='stop')
+    loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    loop.controller.resume()
+    loop.run_to(Phase.VERIFYING)
+    loop.run(0.0, PUSH)                              # still there
+    assert loop.controller.phase is Phase.HOLDING
+    loop.controller.resume()
+    loop.run_to(Phase.RESUMING)
+    loop.run(0.3)
+    loop.run(0.0, PUSH, HIT)                         # there again
+    loop.run_to(Phase.HOLDING)
+    loop.controller.resume()
+    loop.run_to(Phase.TRACKING)
+    assert loop.controller.status.succeeded
+    np.testing.assert_allclose(loop.q, GOAL, atol=1e-9)
+
+
+@pytest.mark.parametrize('strategy', ['stop', 'retract', 'resume'])
+def test_a_collision_interrupts_the_goal_also_without_a_quiet_time(strategy):
+    loop = IdealLoop(strategy=strategy, quiet_time=0.0)
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, hit=HIT)
+    assert status.suspended == (strategy == 'resume')
+    assert status.active == (strategy == 'resume')
+    assert not loop.controller.moving
+
+
 def test_resume_needs_something_to_resume():
     with pytest.raises(ArmsenseError, match='no interrupted'):
         Loop().controller.resume()

@@ -35,7 +35,8 @@ class Course:
         """
         self._config, self._limits, self._reaction = config, limits, reaction
         self.goal: Goal | None = None                               # the last one
-        self.interrupted: tuple[Trajectory, float] | None = None    # and the time reached [s]
+        # What a collision left of it, and the time reached [s]; None: nothing to resume.
+        self.interrupted: tuple[Trajectory, float] | None = None
 
     def next_reference(self, held: Reference, q: Array, led: bool, now: float,
                        dt: float) -> Reference:
@@ -88,6 +89,16 @@ class Course:
         if driven:
             goal.replace(stop_on_path(trajectory, t, self._limits), now)
 
+    def hold(self, now: float) -> None:
+        """As `stop`; nothing will be resumed, also of a goal that has failed before."""
+        self.stop(now)
+        self.interrupted = None
+
+    def give_to_hand(self) -> None:
+        """End the goal: a hand leads the arm, which shall not go on by itself."""
+        self.finish(ErrorCode.SUCCESSFUL, 'a hand leads the arm', cancelled=True)
+        self._reaction.withdraw_resume()
+
     def clear(self) -> None:
         """Forget everything; the motors are off."""
         self.finish(ErrorCode.INVALID_GOAL, MOTORS_OFF)
@@ -104,11 +115,12 @@ class Course:
     def interrupt(self, now: float) -> None:
         """A reaction takes over; only the strategy `resume` leaves the goal open."""
         goal = self.goal
-        if goal is None or not goal.active:
-            return
-        self.interrupted = goal.interrupt(now)
-        if self._reaction.strategy != 'resume':
-            goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
+        if goal is not None and goal.active:
+            self.interrupted = goal.interrupt(now)
+            if goal.suspended and self._reaction.strategy != 'resume':
+                goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
+        if self.interrupted is not None and not (goal and goal.unfinished):
+            self._reaction.withdraw_resume()   # its client was told: only the service drives it
 
     def end_given_up(self) -> None:
         """A goal that was to resume and will not has failed; its client must not wait forever."""
@@ -122,6 +134,7 @@ class Course:
             self._reaction.arrived()
             return
         trajectory, reached = self.interrupted
+        self.interrupted = None                # the new goal knows how to be interrupted again
         speed = self._reaction.options.resume_speed
         to_path = point_to_point(held.q, trajectory.sample(reached).q, self._limits, speed=speed)
         parts: list[Trajectory] = [to_path]

@@ -113,9 +113,14 @@ class Goal:
             self._running = False
         return reference
 
-    def interrupt(self, now: float) -> tuple[Trajectory, float]:
-        """Stop driving after a collision; what was driven, and until when [s]."""
+    def interrupt(self, now: float) -> tuple[Trajectory, float] | None:
+        """Stop driving after a collision; what was driven, and until when [s].
+
+        None: its result is known, it was only coming to rest.
+        """
         self._running = False
+        if not self.unfinished:
+            return None
         self.status.suspended = True
         t = min(max(now - self.start, 0.0), self.trajectory.duration)
         if self._origin is None:

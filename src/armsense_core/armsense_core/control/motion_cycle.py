@@ -183,7 +183,7 @@ class MotionCycle:
             return
         if self.phase is not Phase.TRACKING:
             self.reference = Reference.at_rest(self.limits.inside(self._present[0].q))
-        self._stop()
+        self._course.hold(self.time)
         self.reaction.new_goal()
 
     def _clear(self) -> None:
@@ -195,7 +195,7 @@ class MotionCycle:
     def _begin_switch(self, law: Law) -> None:
         self.law_name = law.name
         if law.name == Float.name:
-            self._course.finish(ErrorCode.SUCCESSFUL, 'a hand leads the arm', cancelled=True)
+            self._course.give_to_hand()
         if law is not self._laws.law and self.phase is not Phase.SAFE:
             self._laws.change(law, *self._present)
 

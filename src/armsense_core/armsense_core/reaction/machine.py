@@ -145,6 +145,13 @@ class ReactionMachine:
             raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
         self._attempts, self._resume_wanted = 0, True
 
+    def withdraw_resume(self) -> None:
+        """Do not go on by itself: hold, or rest where the arm is on its way."""
+        self._resume_wanted = False
+        if self.phase is Phase.VERIFYING:
+            self._rest_at(self._hold, 'the resumption was withdrawn')
+        self.arrived()
+
     def led_to(self, q: Array) -> None:
         """A hand has led the arm to q [rad], (n,): hold there from now on."""
         if self.phase is Phase.HOLDING:
@@ -230,7 +237,8 @@ class ReactionMachine:
         """Back to the point of contact; a joint that has yielded further stays there."""
         yielded = (state.q - self._contact) * self._impulse > 0.0
         self._hold = self._limits.inside(np.where(yielded, state.q, self._contact))
-        if self._time > self.options.timeout or self._still_for >= self.options.quiet_time:
+        # More than quiet_time: also without one a reaction lasts a cycle, and others notice it.
+        if self._time > self.options.timeout or self._still_for > self.options.quiet_time:
             return self._rest_at(self._hold, 'stopped')
         return Directive(self.phase, Reference.at_rest(self._hold))
 
@@ -241,7 +249,7 @@ class ReactionMachine:
         x, v = self._admittance.step(gain * residual, dt)
         wanted = self._contact + x
         q = self._limits.inside(wanted)
-        done = (self._quiet_for >= self.options.quiet_time
+        done = (self._quiet_for > self.options.quiet_time
                 and np.abs(v).max() < self.options.rest_speed)
         if done or self._time > self.options.timeout:
             return self._rest_at(q, 'retracted')
