@@ -393,6 +393,43 @@ def test_a_goal_accepted_when_a_fault_came_ends():
         assert status.text
 
 
+@pytest.mark.parametrize('end', ['success', 'cancel', 'failure', 'hand'])
+def test_a_goals_own_reaction_ends_with_the_goal(end):
+    loop = IdealLoop(strategy='stop')
+    status = loop.controller.follow(path(), reaction='ignore')
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    assert loop.controller.phase is Phase.TRACKING
+    loop.controller.reaction.choose('retract')
+    assert loop.controller.reaction.strategy == 'ignore'
+    if end == 'cancel':
+        loop.controller.cancel()
+    elif end == 'hand':
+        loop.controller.switch('float')
+    loop.run(1.5, led=end == 'failure')              # an arm that is left behind fails
+    assert not status.active
+    assert status.succeeded == (end == 'success')
+    assert loop.controller.reaction.strategy == 'retract'
+    loop.controller.switch('computed_torque')
+    loop.run(0.0)
+    loop.run(0.0, PUSH, HIT)
+    assert loop.controller.phase is Phase.REACTING
+    assert loop.controller.explanation.startswith('retract')
+
+
+def test_a_collision_leaves_the_goal_its_own_reaction_for_the_rest():
+    loop = IdealLoop(strategy='stop')
+    loop.controller.follow(path(), reaction='retract')
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    loop.controller.resume()
+    loop.run_to(Phase.RESUMING)
+    assert loop.controller.reaction.strategy == 'retract'
+    loop.run_to(Phase.TRACKING)
+    assert loop.controller.reaction.strategy == 'stop'
+
+
 def touched_at_rest(loop):
     """A touch by which the arm yields only a little, and all that follows from it."""
     rest = loop.q

@@ -58,6 +58,7 @@ class Course:
         self._reaction.record(reference, dt)
         if not goal.active:
             self._reaction.arrived()
+            self._reaction.end_goal()
             if goal.status.code is ErrorCode.PATH_TOLERANCE_VIOLATED:
                 goal.replace(Brake(reference, self._limits), now)
         return reference
@@ -77,6 +78,7 @@ class Course:
         """Set the result of the goal, if it is still open."""
         if self.goal is not None and self.goal.unfinished:
             self.goal.finish(code, text, cancelled=cancelled, preempted=preempted)
+            self._reaction.end_goal()
 
     def stop(self, now: float) -> None:
         """Cancel the goal: come to rest on its path, unless a reaction leads the arm."""
@@ -85,7 +87,7 @@ class Course:
             return
         self.interrupted = None
         driven, trajectory, t = goal.active, goal.trajectory, now - goal.start
-        goal.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
+        self.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
         if driven:
             goal.replace(stop_on_path(trajectory, t, self._limits), now)
 

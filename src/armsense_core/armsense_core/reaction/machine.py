@@ -139,6 +139,10 @@ class ReactionMachine:
             self.memory.clear()
             self._enter(Phase.TRACKING, '')
 
+    def end_goal(self) -> None:
+        """The goal is over, and with it its own strategy."""
+        self._of_goal = None
+
     def request_resume(self) -> None:
         """Verify and then go on with the interrupted trajectory."""
         if self.phase not in (Phase.HOLDING, Phase.REACTING):
