@@ -110,7 +110,10 @@ def test_hold_stops_a_motion_and_home_brings_the_arm_back(client):
     assert not refused.success
     assert 'moves' in refused.message
     assert client.call(f'{CONTROLLER}/hold').success
-    client.result(handle)
+    outcome = client.outcome(handle)
+    assert outcome.status == GoalStatus.STATUS_ABORTED     # nobody cancelled it
+    assert outcome.result.error_code == -1
+    assert 'hold' in outcome.result.error_string
     client.wait(lambda: np.abs(client.state.velocity).max() < 0.02, what='rest')
     assert 0.3 < client.state.position[0] < 2.2
     # Accepted as soon as the reference, too, has come to rest.

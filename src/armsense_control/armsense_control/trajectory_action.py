@@ -57,6 +57,9 @@ class TrajectoryAction:
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
         request = handle.request
+        if handle.is_cancel_requested:       # before it could begin
+            handle.canceled()
+            return _result(ErrorCode.SUCCESSFUL, 'cancelled')
         try:
             status = self._start(request.trajectory, self._tolerances(request))
         except GoalRefused as error:
@@ -68,13 +71,7 @@ class TrajectoryAction:
         done = Future()
         self._running.append((handle, status, done))
         await done
-        if status.cancelled:
-            handle.canceled()
-        elif status.succeeded:
-            handle.succeed()
-        else:
-            handle.abort()
-        return _result(status.code, status.text)
+        return _end(handle, status)
 
     def _start(self, trajectory: JointTrajectory, tolerances: Tolerances | None) -> GoalStatus:
         order = self._order(trajectory.joint_names)
@@ -131,7 +128,9 @@ class TrajectoryAction:
         return Tolerances(path=path, goal=goal, goal_time=seconds or default.goal_time)
 
     def _cancel(self, handle: Any) -> CancelResponse:
-        self._controller.cancel()
+        for running, status, _ in self._running:
+            if running is handle:            # another goal may have replaced it
+                self._controller.cancel(status)
         return CancelResponse.ACCEPT
 
     def _on_topic(self, trajectory: JointTrajectory) -> None:
@@ -160,6 +159,19 @@ class TrajectoryAction:
                                          velocities=desired.dq.tolist()),
             actual=JointTrajectoryPoint(positions=(desired.q - error).tolist()),
             error=JointTrajectoryPoint(positions=error.tolist()))
+
+
+def _end(handle: Any, status: GoalStatus) -> FollowJointTrajectory.Result:
+    """Tell the client how its goal has ended."""
+    if status.succeeded:
+        handle.succeed()
+    elif status.cancelled and handle.is_cancel_requested:
+        handle.canceled()
+    else:
+        handle.abort()
+        if status.cancelled:                 # by somebody else: its client did not get its goal
+            return _result(ErrorCode.INVALID_GOAL, status.text)
+    return _result(status.code, status.text)
 
 
 def _optional_columns(trajectory: JointTrajectory, field: str,

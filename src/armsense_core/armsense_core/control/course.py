@@ -80,20 +80,20 @@ class Course:
             self.goal.finish(code, text, cancelled=cancelled, preempted=preempted)
             self._reaction.end_goal()
 
-    def stop(self, now: float) -> None:
+    def stop(self, now: float, text: str = 'cancelled') -> None:
         """Cancel the goal: come to rest on its path, unless a reaction leads the arm."""
         goal = self.goal
         if goal is None or not goal.unfinished:
             return
         self.interrupted = None
         driven, trajectory, t = goal.active, goal.trajectory, now - goal.start
-        self.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
+        self.finish(ErrorCode.SUCCESSFUL, text, cancelled=True)
         if driven:
             goal.replace(stop_on_path(trajectory, t, self._limits), now)
 
     def hold(self, now: float) -> None:
         """As `stop`; nothing will be resumed, also of a goal that has failed before."""
-        self.stop(now)
+        self.stop(now, 'the arm was told to hold')
         self.interrupted = None
 
     def give_to_hand(self) -> None:

@@ -94,9 +94,13 @@ class MotionController(MotionCycle):
         return self.follow(point_to_point(now.q, config.home, self.limits, self._planner.model,
                                           self.config.home_speed))
 
-    def cancel(self) -> None:
-        """Stop smoothly on the path and hold."""
-        self._requests.append(self._stop)
+    def cancel(self, status: GoalStatus | None = None) -> None:
+        """Stop smoothly on the path and hold.
+
+        Args:
+            status: Of the goal to cancel, if it is still driven; None: whatever is driven.
+        """
+        self._requests.append(lambda: self._stop(status))
 
     def hold(self) -> None:
         """Stop smoothly and hold; also ends floating and a hold after a collision."""

@@ -11,7 +11,7 @@ import numpy as np
 from armsense_core.control.active_law import ActiveLaw
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.course import Course, MOTORS_OFF
-from armsense_core.control.goal import Goal
+from armsense_core.control.goal import Goal, GoalStatus
 from armsense_core.control.law import Law
 from armsense_core.control.limiter import Limiter
 from armsense_core.control.pd_gravity import Float
@@ -175,8 +175,10 @@ class MotionCycle:
             return f'the controller is {self.phase.value}: {self.reaction.explanation}'
         return ''
 
-    def _stop(self) -> None:
-        self._course.stop(self.time)
+    def _stop(self, status: GoalStatus | None) -> None:
+        goal = self._course.goal
+        if status is None or (goal is not None and goal.status is status):
+            self._course.stop(self.time)
 
     def _begin_hold(self) -> None:
         if self.phase is Phase.SAFE:

@@ -1,0 +1,153 @@
+"""What a client of `follow_joint_trajectory` is told: no DDS, goal handles as strict as rclpy's."""
+
+from types import SimpleNamespace
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+import numpy as np
+import pytest
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from armsense_control import trajectory_action
+from armsense_core.control import ArmState
+from armsense_core.control.motion_controller import MotionController
+from armsense_core.model import ArmModel
+
+MODEL = ArmModel.load('laas4')
+HOME = np.array(MODEL.config.home)
+DT = 5e-3
+
+
+class Handle:
+    """Changes its state only as rcl's goals may."""
+
+    def __init__(self, goal, duration):
+        point = JointTrajectoryPoint(positions=goal.tolist())
+        point.time_from_start.nanosec = round(duration * 1e9)
+        self.request = FollowJointTrajectory.Goal()
+        self.request.trajectory.joint_names = list(MODEL.joint_names)
+        self.request.trajectory.points = [point]
+        self.status = GoalStatus.STATUS_EXECUTING
+
+    @property
+    def is_cancel_requested(self):
+        return self.status == GoalStatus.STATUS_CANCELING
+
+    def publish_feedback(self, feedback):
+        pass
+
+    def succeed(self):
+        self._end(GoalStatus.STATUS_SUCCEEDED)
+
+    def abort(self):
+        self._end(GoalStatus.STATUS_ABORTED)
+
+    def canceled(self):
+        assert self.is_cancel_requested
+        self._end(GoalStatus.STATUS_CANCELED)
+
+    def _end(self, status):
+        assert self.status in (GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
+        self.status = status
+
+
+class Server:
+    """The action of an arm that is always where it is led."""
+
+    def __init__(self, monkeypatch):
+        monkeypatch.setattr(trajectory_action, 'ActionServer', lambda *args, **options: None)
+        node = SimpleNamespace(create_subscription=lambda *args: None,
+                               create_timer=lambda *args: None)
+        self.controller = MotionController(MODEL)
+        self.action = trajectory_action.TrajectoryAction(
+            node, self.controller, MODEL.joint_names, lambda: (0, 0.0))
+        self.controller.step(ArmState.rigid(HOME, np.zeros(4)), None, None, DT)
+        self._waiting = []                           # (coroutine, handle) of open goals
+        self.results = {}                            # of those that have ended, by id(handle)
+
+    def send(self, offset, duration=0.5):
+        handle = Handle(HOME + offset, duration)
+        self.execute(handle)
+        return handle
+
+    def execute(self, handle):
+        self._resume(self.action._execute(handle), handle)
+
+    def cancel(self, handle):
+        self.action._cancel(handle)
+        handle.status = GoalStatus.STATUS_CANCELING
+
+    def run(self, seconds):
+        for _ in range(max(1, round(seconds / DT))):
+            q = self.controller.reference.q
+            self.controller.step(ArmState.rigid(q, np.zeros(4)), None, None, DT)
+        self.action._watch()
+        waiting, self._waiting = self._waiting, []
+        for coroutine, handle in waiting:
+            self._resume(coroutine, handle)
+
+    def _resume(self, coroutine, handle):
+        try:
+            coroutine.send(None)
+            self._waiting.append((coroutine, handle))
+        except StopIteration as end:
+            self.results[id(handle)] = end.value
+
+    def result(self, handle):
+        return self.results[id(handle)]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    return Server(monkeypatch)
+
+
+def test_a_goal_succeeds(server):
+    handle = server.send([0.1, 0.0, 0.0, 0.0])
+    server.run(0.7)
+    assert handle.status == GoalStatus.STATUS_SUCCEEDED
+    assert server.result(handle).error_code == 0
+
+
+def test_a_client_that_cancels_is_told_so(server):
+    handle = server.send([0.1, 0.0, 0.0, 0.0])
+    server.run(0.2)
+    server.cancel(handle)
+    server.run(0.1)
+    assert handle.status == GoalStatus.STATUS_CANCELED
+    assert server.result(handle).error_code == 0
+
+
+@pytest.mark.parametrize(('ended_by', 'text'), [
+    (lambda controller: controller.hold(), 'hold'),
+    (lambda controller: controller.switch('float'), 'hand')])
+def test_a_goal_that_somebody_else_ends_is_aborted_with_a_reason(server, ended_by, text):
+    handle = server.send([0.1, 0.0, 0.0, 0.0])
+    server.run(0.2)
+    ended_by(server.controller)
+    server.run(0.1)
+    assert handle.status == GoalStatus.STATUS_ABORTED
+    assert server.result(handle).error_code == -1
+    assert text in server.result(handle).error_string
+
+
+def test_whoever_cancels_a_goal_that_was_replaced_does_not_stop_the_new_one(server):
+    old = server.send([0.1, 0.0, 0.0, 0.0])
+    server.run(0.2)
+    new = server.send([0.0, 0.1, 0.0, 0.0])
+    server.cancel(old)                               # before anybody could be told
+    server.run(0.1)
+    assert old.status == GoalStatus.STATUS_ABORTED
+    assert 'replaced' in server.result(old).error_string
+    server.run(0.6)
+    assert new.status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_goal_that_is_cancelled_before_it_begins_is_not_driven(server):
+    running = server.send([0.1, 0.0, 0.0, 0.0])
+    handle = Handle(HOME + [0.0, 0.1, 0.0, 0.0], 0.5)
+    server.cancel(handle)
+    server.execute(handle)
+    assert handle.status == GoalStatus.STATUS_CANCELED
+    server.run(0.7)
+    assert running.status == GoalStatus.STATUS_SUCCEEDED
