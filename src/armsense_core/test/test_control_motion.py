@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
 
-from armsense_core.control import ArmState, board_torque
+from armsense_core.control import ArmState, board_torque, JOINT_SPACE_LAWS
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
 from armsense_core.control.motion_controller import MotionController
@@ -60,16 +60,16 @@ class Loop:
 class IdealLoop:
     """Controller of an arm that is always where it is led, in cycles of 5 ms."""
 
-    def __init__(self, **options):
+    def __init__(self, law='computed_torque', **options):
         config = ControllerConfig.of(MODEL)
         self.controller = MotionController(MODEL, replace(
-            config, reaction=replace(config.reaction, **options)), 'computed_torque')
-        self.q, self.log = HOME, []
+            config, reaction=replace(config.reaction, **options)), law)
+        self.q, self.log, self.command = HOME, [], None
         self.run(0.0)
 
     def run(self, seconds, residual=NONE, hit=None, until=lambda: False, led=False):
         for _ in range(max(1, round(seconds / 5e-3))):
-            self.controller.step(ArmState.rigid(self.q, NONE), residual, hit, 5e-3)
+            self.command = self.controller.step(ArmState.rigid(self.q, NONE), residual, hit, 5e-3)
             hit = None
             if not led:
                 self.q = self.controller.reference.q
@@ -573,6 +573,51 @@ def test_nan_in_means_safe_until_cleared(field):
     loop.run(0.5)
     assert loop.controller.phase is Phase.TRACKING
     np.testing.assert_allclose(loop.arm.state.dq, 0.0, atol=0.02)
+
+
+@pytest.mark.parametrize('phase', [Phase.TRACKING, Phase.REACTING, Phase.HOLDING,
+                                   Phase.VERIFYING, Phase.RESUMING])
+def test_clearing_no_fault_changes_nothing(phase):
+    loops = IdealLoop('kinematic_joint', strategy='resume'), IdealLoop('kinematic_joint',
+                                                                       strategy='resume')
+    for loop in loops:
+        loop.controller.follow(path())
+        loop.run(0.5)
+        if phase is not Phase.TRACKING:
+            loop.run(0.0, PUSH, HIT)
+            loop.run_to(phase)
+        loop.log = []
+    loops[0].controller.clear_fault()
+    for loop in loops:
+        loop.run(0.1)
+        assert loop.controller.status.active
+    assert loops[0].controller.phase is loops[1].controller.phase
+    np.testing.assert_array_equal(loops[0].log, loops[1].log)
+    np.testing.assert_array_equal(loops[0].command, loops[1].command)
+
+
+def test_what_fades_when_a_fault_comes_is_not_there_when_it_is_cleared():
+    loop = IdealLoop('kinematic_joint')              # carries nothing yet
+    loop.controller.switch('pd_gravity')
+    loop.run(0.0)
+    assert np.abs(loop.command.torque - MODEL.gravity_torque(HOME)).max() > 1.0
+    loop.controller.step(ArmState.rigid(HOME, NONE), NONE, None, math.nan)
+    loop.controller.clear_fault()
+    loop.run(0.0)
+    np.testing.assert_allclose(loop.command.torque, MODEL.gravity_torque(HOME), atol=1e-9)
+
+
+@pytest.mark.parametrize('law', JOINT_SPACE_LAWS)
+def test_a_hit_at_rest_does_not_drop_the_arm(law):
+    loop = Loop(law)
+    loop.controller.reaction.choose('stop')
+    loop.run(1.2)                                    # until the law carries the arm
+    rest = loop.q
+    loop.torques = loop.torques[-1:]
+    loop.run(0.1, hit=HIT)
+    assert loop.controller.phase is Phase.REACTING
+    assert (np.abs(np.diff(loop.torques, axis=0)) < 0.05 * LIMITS.torque).all()
+    np.testing.assert_allclose(loop.q, rest, atol=1e-3)
 
 
 @pytest.mark.parametrize('dt', [float('nan'), -0.001, 0.2])

@@ -51,7 +51,7 @@ class ActiveLaw:
         self.law = law
 
     def take_over(self, law: Law, state: ArmState) -> None:
-        """Let a law take over at once, as a reaction must."""
+        """Let a law begin at once, as a reaction must, or where there is nothing to go on with."""
         self.switcher.cancel()
         law.reset(state)
         self.law = law

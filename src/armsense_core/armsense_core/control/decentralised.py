@@ -24,7 +24,8 @@ class PiVelocity(Law):
     """PI velocity control.
 
     The integral of the velocity error is the position error, so the board's position gain is the
-    integral gain and its velocity gain the proportional one (eq. 4.5).
+    integral gain and its velocity gain the proportional one (eq. 4.5). A reaction begins with the
+    position error at zero; what it had carried of the arm is fed forward from then on.
     """
 
     name = 'pi_velocity'
@@ -33,12 +34,21 @@ class PiVelocity(Law):
     def __init__(self, model: ArmModel, gains: PiVelocityGains) -> None:
         super().__init__(model, gains)
         self._kp, self._kd = self.gain('integral'), self.gain('proportional')
+        self._carried = self.zero   # [Nm] since the last reaction began
+
+    def reset(self, state: ArmState) -> None:
+        """Carry nothing but by the position error."""
+        self._carried = self.zero
+
+    def halt(self, state: ArmState) -> None:
+        """Go on to carry the arm."""
+        self._carried = self.weight(state)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Reference and gains for the boards."""
         motor = self.drivetrain.motor
-        return Command(motor(reference.q), motor(reference.dq), self.zero, self._kp, self._kd,
-                       self.zero)
+        return Command(motor(reference.q), motor(reference.dq), self._carried, self._kp,
+                       self._kd, self.zero)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +77,17 @@ class PidPosition(Law):
         self._kp, self._ki, self._kd = self.gain('kp'), self.gain('ki'), self.gain('kd')
         boards = model.config.boards if model.config is not None else None
         self.integrates_on_board = boards is not None and boards.protocol == 'laas_inhouse'
-        limit = gains.integral_limit * model.effort_limits   # [Nm]
-        self._rows = list(zip(self._ki.tolist(), limit.tolist(), strict=True))
-        self._integral = [0.0] * model.n                     # [Nm] host integral
+        self._limit = gains.integral_limit * model.effort_limits   # [Nm]
+        self._rows = list(zip(self._ki.tolist(), self._limit.tolist(), strict=True))
+        self._integral = [0.0] * model.n                           # [Nm] host integral
 
     def reset(self, state: ArmState) -> None:
         """Forget the integral."""
         self._integral = [0.0] * self.model.n
+
+    def halt(self, state: ArmState) -> None:
+        """Keep of the integral what carries the arm."""
+        self._integral = np.clip(self.weight(state), -self._limit, self._limit).tolist()
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Reference, gains and, if need be, the integral."""

@@ -48,6 +48,10 @@ class KinematicCartesian(Law):
         """Start without integral."""
         self._loop.reset(state)
 
+    def halt(self, state: ArmState) -> None:
+        """Keep of the integral what carries the arm."""
+        self._loop.reset(state, self.weight(state))
+
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""
         q, task, pull = state.q, reference.task, None

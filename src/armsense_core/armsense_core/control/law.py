@@ -18,8 +18,9 @@ Gain = tuple[float, ...]   # one number per joint, or a single one for all
 class Law(ABC):
     """State and reference in, command out; one cycle per `step`.
 
-    A law is one file: a frozen dataclass of gains (`Gains`, with ranges), `step`, and `reset` if
-    it remembers anything. `control.laws.LAWS` names it, `config/controllers.yaml` sets it.
+    A law is one file: a frozen dataclass of gains (`Gains`, with ranges), `step`, `reset` if it
+    remembers anything, and `halt` if what it remembers carries the arm. `control.laws.LAWS` names
+    it, `config/controllers.yaml` sets it.
     """
 
     name: ClassVar[str]
@@ -45,7 +46,10 @@ class Law(ABC):
         """Forget the past; called when the law takes over."""
 
     def halt(self, state: ArmState) -> None:
-        """Called when a reaction begins: drop what still drives the arm into the contact."""
+        """Called when a reaction begins: drop what still drives the arm into the contact.
+
+        The weight of the arm stays: dropping it, too, would let the arm fall.
+        """
         self.reset(state)
 
     @abstractmethod
@@ -57,6 +61,10 @@ class Law(ABC):
             reference: Motion to follow.
             dt: Time since the last step [s].
         """
+
+    def weight(self, state: ArmState) -> Array:
+        """Motor torque that carries the arm at rest [Nm], (n,)."""
+        return self.drivetrain.motor_torque(self.model.gravity_torque(state.q))
 
     def gain(self, name: str) -> Array:
         """A gain of the yaml as a read-only array, (n,)."""

@@ -147,7 +147,7 @@ class MotionCycle:
 
     def _start_at(self, state: ArmState) -> None:
         self.reference = Reference.at_rest(self.limits.inside(state.q))
-        self._laws.law.reset(state)
+        self._laws.take_over(self._laws.law, state)
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -189,6 +189,8 @@ class MotionCycle:
         self.reaction.new_goal()
 
     def _clear(self) -> None:
+        if self.phase is not Phase.SAFE:             # nothing to clear, and much to disturb
+            return
         state, _ = self._present
         self.reaction.clear(state)
         self.reaction.new_goal()

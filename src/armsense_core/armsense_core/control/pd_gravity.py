@@ -30,10 +30,9 @@ class PdGravity(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Gravity torque, reference and gains."""
-        drivetrain = self.drivetrain
-        gravity = drivetrain.motor_torque(self.model.gravity_torque(state.q))
-        return Command(drivetrain.motor(reference.q), drivetrain.motor(reference.dq), gravity,
-                       self._kp, self._kd, self.zero)
+        motor = self.drivetrain.motor
+        return Command(motor(reference.q), motor(reference.dq), self.weight(state), self._kp,
+                       self._kd, self.zero)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +55,7 @@ class Float(Law):
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Gravity torque and drag; the reference is not followed."""
-        drivetrain, fraction = self.drivetrain, self.gains.friction
-        torque = drivetrain.motor_torque(self.model.gravity_torque(state.q))
+        torque, fraction = self.weight(state), self.gains.friction
         if fraction:
-            torque = drivetrain.with_friction(torque, state.dtheta, fraction)
+            torque = self.drivetrain.with_friction(torque, state.dtheta, fraction)
         return Command(state.theta, self.zero, torque, self.zero, self._kd, self.zero)

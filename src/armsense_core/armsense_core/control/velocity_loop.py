@@ -18,13 +18,15 @@ class VelocityLoop:
                  velocity_limit: Array, zero: Array) -> None:
         """Gains as in `PiVelocity`; limits [Nm], [rad/s], (n,)."""
         self._kd, self._kp, self._zero = proportional, integral, zero
-        reach = torque_limit / np.maximum(integral, 1e-9)   # [rad] (n,)
+        self._stiffness = np.maximum(integral, 1e-9)        # [Nm/rad] (n,)
+        reach = torque_limit / self._stiffness              # [rad] (n,)
         self._bounds = list(zip(velocity_limit.tolist(), reach.tolist(), strict=True))
         self._position: list[float] | None = None
 
-    def reset(self, state: ArmState) -> None:
-        """Start without integral."""
-        self._position = state.theta.tolist()
+    def reset(self, state: ArmState, torque: Array | None = None) -> None:
+        """Start with an integral that gives a torque [Nm], (n,); None: without."""
+        ways = np.zeros(len(state.theta)) if torque is None else torque / self._stiffness
+        self._position = (state.theta + ways).tolist()
 
     def command(self, state: ArmState, velocity: list[float], torque: Array,
                 dt: float) -> Command:
