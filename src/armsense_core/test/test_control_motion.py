@@ -160,6 +160,49 @@ def test_what_would_break_a_limit_is_refused_before_anything_moves(times, rows, 
     np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
 
 
+def away(duration):
+    """Waypoints that begin and end beside the arm."""
+    beside = HOME + [0.049, 0.0, 0.0, 0.0]
+    return [0.0, duration], [beside, beside]
+
+
+def moving(speed):
+    """Waypoints that begin where the arm is, but in motion [rad/s]."""
+    return ([0.0, 0.5, 1.2],
+            [HOME, HOME + [0.3 * speed, 0, 0, 0], HOME + [0.35 * speed + 0.3, 0, 0, 0]],
+            [[speed, 0, 0, 0], [0.4 * speed, 0, 0, 0], NONE])
+
+
+@pytest.mark.parametrize(('waypoints', 'gentle'), [
+    (away(0.001), True), (away(0.05), True), (away(0.5), True), (moving(0.2), True),
+    (moving(2.5), False), (moving(3.5), False), (moving(4.5), False)])
+def test_the_way_onto_a_trajectory_keeps_the_limits_or_is_refused(waypoints, gentle):
+    loop = IdealLoop()
+    try:
+        status = loop.controller.follow_waypoints(*waypoints)
+    except GoalRefused:
+        assert not gentle
+        return
+    loop.log, driven = [HOME], []
+
+    def watch():
+        driven.append(loop.controller.reference[1:4])
+        return not status.active
+    loop.run(2.5, until=watch)
+    assert status.succeeded
+    np.testing.assert_allclose(loop.q, waypoints[1][-1], atol=1e-9)
+    assert (loop.speeds() <= LIMITS.velocity).all()
+    for k, limit in enumerate((LIMITS.velocity, LIMITS.acceleration, LIMITS.jerk)):
+        values = np.array([NONE if row[k] is None else row[k] for row in driven])
+        assert (np.abs(values) <= 1.01 * limit).all()   # the check looks every 4 ms
+
+
+def test_a_short_trajectory_that_ends_in_motion_is_refused_also_from_beside_it():
+    q = np.array([HOME, HOME + [0.01, 0, 0, 0]]) + [0.02, 0, 0, 0]
+    with pytest.raises(GoalRefused, match='end velocity'):
+        IdealLoop().controller.follow_waypoints([0.0, 0.1], q, [NONE, [0.2, 0, 0, 0]])
+
+
 def test_refusals_carry_code_and_violation():
     loop = Loop()
     with pytest.raises(GoalRefused) as caught:

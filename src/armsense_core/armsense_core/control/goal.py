@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from armsense_core.control.types import Array, Reference
 from armsense_core.errors import ArmsenseError
 from armsense_core.trajectory import (
-    Blended,
+    entered,
     ErrorCode,
     ToleranceMonitor,
     Tolerances,
@@ -73,11 +71,10 @@ class Goal:
             status: Status to go on with, for the rest of an interrupted trajectory.
             origin: (interrupted trajectory, time reached, time of the way back, speed).
         """
-        self.trajectory, self.tolerances, self.start = trajectory, tolerances, start
+        self.tolerances, self._joints = tolerances, joints
         self.status = status or GoalStatus()
         self.status.active, self.status.suspended = True, False
-        self.status.duration = trajectory.duration
-        self._monitor = ToleranceMonitor(tolerances, joints, trajectory.duration)
+        self._drive(trajectory, start)
         self._origin = origin
         self._watched = True
         self._running = True
@@ -98,10 +95,7 @@ class Goal:
 
     def begin(self, now: float, present: Reference) -> None:
         """Start the clock; planning took time, so the arm may already be a little further on."""
-        self.start = now
-        first = self.trajectory.sample(0.0)
-        if not all(np.array_equal(a, b) for a, b in zip(present[:3], first[:3], strict=True)):
-            self.trajectory = Blended(self.trajectory, present, ENTRY_TIME)
+        self._drive(entered(self.trajectory, present, ENTRY_TIME), now)
 
     def advance(self, now: float, q: Array) -> Reference:
         """Reference at the controller's time; q: actual positions [rad], (n,)."""
@@ -141,6 +135,11 @@ class Goal:
         status.cancelled, status.preempted = cancelled, preempted
         status.active = status.suspended = False
         self._running = False
+
+    def _drive(self, trajectory: Trajectory, start: float) -> None:
+        self.trajectory, self.start = trajectory, start
+        self.status.duration = trajectory.duration
+        self._monitor = ToleranceMonitor(self.tolerances, self._joints, trajectory.duration)
 
     def _watch(self, t: float, reference: Reference, q: Array) -> None:
         status = self.status

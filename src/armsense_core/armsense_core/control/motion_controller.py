@@ -46,7 +46,7 @@ class MotionController(MotionCycle):
         """Check a trajectory and drive it from the next step on.
 
         Args:
-            trajectory: It must begin where the arm is led now.
+            trajectory: It must begin close to where the arm is led now; it is entered smoothly.
             tolerances: None: those of the configuration.
             reaction: Strategy during this goal; None: as chosen before.
 
@@ -54,8 +54,7 @@ class MotionController(MotionCycle):
             GoalRefused: With code and text; nothing moves.
         """
         now = self._ready()
-        self._planner.check(trajectory, now)
-        return self._accept(trajectory, tolerances, reaction)
+        return self._accept(self._planner.check(trajectory, now), tolerances, reaction)
 
     def follow_waypoints(self, times: ArrayLike, positions: ArrayLike,
                          velocities: ArrayLike | None = None,
@@ -80,8 +79,7 @@ class MotionController(MotionCycle):
             raise GoalRefused(ErrorCode.INVALID_GOAL,
                               'a trajectory that begins later needs an arm at rest')
         trajectory = self._planner.join(now, times, positions, velocities, accelerations)
-        self._planner.check(trajectory, now)
-        return self._accept(trajectory, tolerances, reaction, start)
+        return self._accept(self._planner.check(trajectory, now), tolerances, reaction, start)
 
     def home(self) -> GoalStatus:
         """To the home position, from rest."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense_core.control.goal import GoalRefused
+from armsense_core.control.goal import ENTRY_TIME, GoalRefused
 from armsense_core.control.types import Reference
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import (
     check_motion,
     Clearance,
+    entered,
     ErrorCode,
     Limits,
     QuinticSpline,
@@ -28,8 +29,12 @@ class Planner:
         """Prepare; `model` may be replaced when the payload changes."""
         self.model, self._limits, self._clearance = model, limits, clearance
 
-    def check(self, trajectory: Trajectory, now: Reference) -> None:
-        """Refuse a trajectory that does not start here or would break a limit."""
+    def check(self, trajectory: Trajectory, now: Reference) -> Trajectory:
+        """What will be driven: the trajectory, entered from the present motion.
+
+        Raises:
+            GoalRefused: It does not start here, or would break a limit.
+        """
         if trajectory.n != self.model.n:
             raise GoalRefused(ErrorCode.INVALID_JOINTS, f'the trajectory moves {trajectory.n} '
                               f'joints; the arm has {self.model.n}')
@@ -39,11 +44,15 @@ class Planner:
             raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory starts {away[j]:.3f} rad '
                               f'away from where {self._limits.joints[j]} is led '
                               f'(at most {START_TOLERANCE})')
-        found = check_motion(trajectory, self._limits, self.model)
+        driven = entered(trajectory, now, ENTRY_TIME)
+        found = check_motion(driven, self._limits, self.model)
+        if not found and driven is not trajectory:   # a long entry could hide its end
+            found = check_motion(trajectory, self._limits)
         if not found:
-            found = self._clearance.check(trajectory)
+            found = self._clearance.check(driven)
         if found:
             raise GoalRefused(ErrorCode.INVALID_GOAL, '; '.join(map(str, found)), found)
+        return driven
 
     def join(self, now: Reference, times: ArrayLike, positions: ArrayLike,
              velocities: ArrayLike | None, accelerations: ArrayLike | None) -> QuinticSpline:

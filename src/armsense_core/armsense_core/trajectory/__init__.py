@@ -1,6 +1,6 @@
 """Joint motion over time: splines, limits, time scaling, stopping, tolerances."""
 
-from armsense_core.trajectory.blending import Blended
+from armsense_core.trajectory.blending import Blended, entered
 from armsense_core.trajectory.clearance import Clearance
 from armsense_core.trajectory.fourier import Fourier, fourier_test
 from armsense_core.trajectory.limits import check_motion, Limits, Violation
@@ -20,6 +20,6 @@ __all__ = [
     'Blended', 'Brake', 'Chain', 'Clearance', 'ErrorCode', 'Fourier', 'Limits', 'QuinticSpline',
     'Reference', 'TaskReference', 'TimeScaled', 'ToleranceMonitor', 'Tolerances', 'Trajectory',
     'Violation',
-    'check_motion', 'follow_task_path', 'fourier_test', 'inverse_kinematics', 'pick_and_place',
-    'point_to_point', 'ramped', 'sample_grid', 'stop_on_path',
+    'check_motion', 'entered', 'follow_task_path', 'fourier_test', 'inverse_kinematics',
+    'pick_and_place', 'point_to_point', 'ramped', 'sample_grid', 'stop_on_path',
 ]

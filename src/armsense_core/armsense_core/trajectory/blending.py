@@ -15,17 +15,20 @@ class Blended:
     """
 
     def __init__(self, trajectory: Trajectory, present: Reference, duration: float) -> None:
-        """Begin at the present motion and be on the trajectory `duration` seconds later."""
+        """Begin at the present motion and be on the trajectory `duration` seconds later.
+
+        Also of a shorter trajectory: a faster fade would be a jump.
+        """
         self._inner = trajectory
         first = trajectory.sample(0.0)
-        self._fade = min(duration, trajectory.duration)
+        self._fade = duration
         rows = [np.array([now - there, np.zeros_like(there)])
                 for now, there in zip(present[:3], first[:3], strict=True)]
         self._offset = QuinticSpline([0.0, self._fade], *rows)
 
     @property
     def duration(self) -> float:
-        return self._inner.duration
+        return max(self._inner.duration, self._fade)
 
     @property
     def n(self) -> int:
@@ -39,6 +42,14 @@ class Blended:
         offset = self._offset.sample(t)
         return Reference(now.q + offset.q, now.dq + offset.dq, now.ddq + offset.ddq,
                          _sum(now.jerk, offset.jerk), _sum(now.snap, offset.snap))
+
+
+def entered(trajectory: Trajectory, present: Reference, duration: float) -> Trajectory:
+    """The trajectory from the present motion on; as it is where it begins with just that."""
+    first = trajectory.sample(0.0)
+    if all(np.array_equal(a, b) for a, b in zip(present[:3], first[:3], strict=True)):
+        return trajectory
+    return Blended(trajectory, present, duration)
 
 
 def _sum(a: Array | None, b: Array | None) -> Array | None:
