@@ -1,7 +1,7 @@
 """`joint_command_controller`: lets ros2_control's controllers move the arm.
 
 Their topic-based hardware reads `hardware/joint_states` and writes `hardware/joint_commands`; here
-the positions become motor commands. A collision holds the arm until `~/resume`.
+the positions become motor commands. A collision or a fault holds the arm until `~/resume`.
 """
 
 from __future__ import annotations
@@ -51,11 +51,10 @@ class JointCommandControllerNode(LoopNode):
         settings = self._settings
         model = ArmModel.load(settings.arm, settings.model or None)
         config = ControllerConfig.of(model, settings.controllers or None)
-        self._follower = CommandFollower(config.make(settings.law or config.law, model),
-                                         model.joint_names)
+        self._follower = CommandFollower(model, config.make(settings.law or config.law, model))
         self._arm = ArmStream(self, model, settings)
         self._names = list(model.joint_names)
-        self._complaint = ''
+        self._complaint = self._fault = ''
         self._joint_states = self.create_publisher(JointState, settings.joint_states, stream_qos())
         self._joint_commands = DirectSubscription(self, JointState, settings.joint_commands,
                                                   stream_qos())
@@ -71,6 +70,7 @@ class JointCommandControllerNode(LoopNode):
             self._take(sent)
         if message.enabled:
             command = self._follower.step(state, collision is not None, dt)
+            self._tell_fault()
         else:
             self._follower.rest()
             command = limp(state)
@@ -85,6 +85,12 @@ class JointCommandControllerNode(LoopNode):
         if complaint and complaint != self._complaint:
             self.get_logger().error(complaint)
         self._complaint = complaint
+
+    def _tell_fault(self) -> None:
+        fault = self._follower.fault
+        if fault and fault != self._fault:
+            self.get_logger().error(f'{fault}: braked, then held until ~/resume')
+        self._fault = fault
 
     def _publish(self, command: Command, state: ArmState, message: Any) -> None:
         self._arm.publish(command, message)

@@ -4,12 +4,15 @@ from control_helpers import RigidArm
 import numpy as np
 import pytest
 
+from armsense_core.control import ArmState, board_torque
 from armsense_core.control.command_follower import CommandFollower, REACH
 from armsense_core.control.config import ControllerConfig
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
+from armsense_core.trajectory import Limits
 
 DT = 1e-3
+START = np.array([0.0, 0.5, 0.0, -0.5])
 NAMES = ['joint4', 'joint2', 'gripper', 'joint1', 'joint3']   # any order, and one that is not ours
 
 
@@ -21,7 +24,7 @@ def model():
 @pytest.fixture
 def follower(model):
     law = ControllerConfig.of(model).make('pd_gravity', model)
-    return CommandFollower(law, model.joint_names)
+    return CommandFollower(model, law)
 
 
 def send(follower, q):
@@ -89,3 +92,71 @@ def test_after_a_pause_it_begins_where_the_arm_is(model, follower):
     moved = RigidArm(model, np.array([0.8, 0.9, 0.1, -0.2]))
     follower.step(moved.state, False, DT)
     assert np.array_equal(follower.held, moved.state.q)
+
+
+def test_a_later_jump_is_refused_too(model, follower):
+    arm = RigidArm(model, START)
+    run(follower, arm, 0.1, START + 0.05)
+    held = follower.held
+    with pytest.raises(ArmsenseError, match=r'joint1 is sent 2.00 rad away at once'):
+        send(follower, held + [2.0, 0.0, 0.0, 0.0])
+    run(follower, arm, 2 * DT)
+    np.testing.assert_array_equal(follower.held, held)
+
+
+def test_positions_and_velocities_are_kept_within_the_limits(model, follower):
+    limits = Limits.of(model)
+    at_limit = ArmState.rigid(limits.upper - 0.05, np.zeros(4))
+    follower.step(at_limit, False, DT)
+    follower.send(model.joint_names, limits.upper + 0.1, np.full(4, 1e3))
+    places = [follower.held]
+    for _ in range(50):
+        command = follower.step(at_limit, False, DT)
+        places.append(follower.held)
+    np.testing.assert_allclose(places[-1], limits.upper)
+    assert (np.diff(places, axis=0) <= limits.velocity * DT + 1e-12).all()
+    assert (command.position <= limits.upper).all()
+    assert not command.velocity.any()                # at the limit there is nowhere to go
+    follower.send(model.joint_names, limits.upper - 0.02, np.full(4, -1e3))
+    assert (follower.step(at_limit, False, DT).velocity >= -limits.velocity).all()
+
+
+@pytest.mark.parametrize('name', sorted(ControllerConfig.of(ArmModel.load('laas4')).laws))
+def test_no_finite_input_gives_more_torque_than_there_is(model, name):
+    limit = Limits.of(model).torque * (1 + 1e-6)
+    follower = CommandFollower(model, ControllerConfig.of(model).make(name, model))
+    rng = np.random.default_rng(5)
+    for k in range(200):
+        size = 10.0 ** rng.uniform(-3, 6, size=4)
+        state = ArmState.rigid(START + size[0] * rng.normal(size=4), size[1] * rng.normal(size=4))
+        command = follower.step(state, k % 20 == 10, rng.uniform(0.0, 0.05))
+        assert all(np.isfinite(values).all() for values in command)
+        assert (np.abs(board_torque(command, state)) <= limit).all()
+        follower.resume()
+        if follower.held is not None:
+            follower.send(model.joint_names, follower.held + REACH * rng.uniform(-1, 1, size=4),
+                          size[3] * rng.normal(size=4))
+
+
+@pytest.mark.parametrize('dt', [DT, float('nan'), -DT])
+def test_a_state_or_time_that_is_no_number_brakes_and_then_holds_until_resume(
+        model, follower, dt):
+    arm = RigidArm(model, START)
+    run(follower, arm, 0.1, START + 0.3)
+    state = arm.state
+    if dt == DT:
+        state = state._replace(q=np.array([np.nan, 0.0, 0.0, 0.0]))
+    command = follower.step(state, False, dt)
+    assert all(np.isfinite(values).all() for values in command)
+    assert not command.kp.any()
+    assert not command.torque.any()
+    assert command.kd.all()
+    assert 'no number' in follower.fault
+    here = arm.state.q
+    run(follower, arm, 0.1, START + 0.3)
+    assert follower.frozen
+    np.testing.assert_array_equal(follower.held, here)
+    follower.resume()
+    assert not follower.fault
+    run(follower, arm, 0.1, START + 0.3)
+    assert (follower.held > here).all()
