@@ -17,11 +17,12 @@ from armsense_core.control import (
     Reference,
     TaskReference,
 )
+from armsense_core.control.active_law import ActiveLaw
 from armsense_core.control.config import ControllerConfig
 from armsense_core.drive import FrictionModel
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
-from armsense_core.trajectory import QuinticSpline
+from armsense_core.trajectory import Limits, QuinticSpline
 
 sys.path.insert(0, str(Path(__file__).parent))
 from control_helpers import ElasticArm, RigidArm
@@ -312,6 +313,22 @@ def test_after_a_collision_the_elastic_links_are_braked_first_and_damped_later()
             assert command.torque[1] == pytest.approx(
                 -1e-3 * strain.bending_stiffness / strain.surface_distance)
     assert command.velocity[1] > 0.0                # yields to the contact
+
+
+# -- the law that answers now -----------------------------------------------------------------
+
+def test_a_law_that_is_found_while_the_model_changes_gets_the_new_one_too():
+    laws = ActiveLaw(ControllerConfig.of(LAAS4), LAAS4, Limits.of(LAAS4), 'pd_gravity')
+    names, plain = iter(('computed_torque', 'joint_impedance')), laws.law.set_model
+
+    def set_model(model):
+        laws.find(next(names))                       # as the other thread may at any time
+        plain(model)
+    laws.law.set_model = set_model
+    heavy = LAAS4.with_payload(1.0)
+    laws.set_model(heavy, ArmState.rigid(HOME, np.zeros(4)), Reference.at_rest(HOME))
+    for name in ('pd_gravity', 'computed_torque', 'joint_impedance'):
+        assert laws.find(name).model is heavy
 
 
 # -- the table and the yaml -------------------------------------------------------------------

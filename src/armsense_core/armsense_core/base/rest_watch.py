@@ -26,7 +26,10 @@ class Rest(NamedTuple):
 
 
 class RestWatch:
-    """Keeps the last samples of an arm that stands still."""
+    """Keeps the last samples of an arm that stands still.
+
+    One thread may step it while another asks: what is asked for is taken from a copy.
+    """
 
     def __init__(self, layout: CellLayout, noise: float, samples: int, speed: float) -> None:
         """For cells of some noise [N].
@@ -50,7 +53,7 @@ class RestWatch:
     @property
     def forces(self) -> Array:
         """Of the cells [N], (samples, m); NaN: not usable."""
-        return np.array(self._forces)
+        return np.array(tuple(self._forces))
 
     def step(self, dq: Array, sample: Rest, force: Array) -> None:
         """Note a cycle: velocities [rad/s], (n,), forces of the cells [N], (m,)."""
@@ -67,16 +70,17 @@ class RestWatch:
         Raises:
             ArmsenseError: The arm moves, has not rested long enough, or its cells still swing.
         """
-        if not self.long_enough:
+        samples = tuple(self._samples)
+        if len(samples) != self._samples.maxlen:
             raise ArmsenseError('the arm must rest while its cells are zeroed')
-        q = np.array([sample.q for sample in self._samples])
-        felt = np.array([sample.felt for sample in self._samples])
+        q = np.array([sample.q for sample in samples])
+        felt = np.array([sample.felt for sample in samples])
         swing = felt.std(axis=0)
         if (swing > self._swing).any():
             axis = int(np.argmax(swing / self._swing))
             raise ArmsenseError(f'the cells have not come to rest: {self._names[axis]} '
                                 f'swings by {swing[axis]:.3g}')
-        motions = [sample.motion for sample in self._samples if sample.motion is not None]
+        motions = [sample.motion for sample in samples if sample.motion is not None]
         # One noisy reading of the imu alone would be in the offset for good.
         motion = BaseMotion(*np.mean(motions, axis=0)) if motions else None
         return Rest(q.mean(axis=0), felt.mean(axis=0), motion)

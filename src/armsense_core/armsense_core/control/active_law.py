@@ -60,7 +60,7 @@ class ActiveLaw:
         """Go on with other inertias, without a jump of torque."""
         self._model = model
         self.change(self.law, state, reference)
-        for law in self._made.values():
+        for law in list(self._made.values()):        # the other thread may find one more
             law.set_model(model)
 
     def halt(self, state: ArmState) -> None:
