@@ -121,13 +121,14 @@ class CollisionMonitor:
             raise ArmsenseError('a collision monitor needs an arm with a configuration')
         self.model = model
         self.config = config or DetectionConfig.of(model)
-        self.estimator = StateEstimator(model.config, self.config.velocity)
         self.drive = make_drive(model.config, model=model)
         elastic = any(j.drive != 'rigid' for j in model.config.joints.values())
         options = ObserverOptions(period=1.0 / model.config.rate,
                                   torque='sampled' if elastic else 'held')
         self.observer = make_observer(observer or self.config.observer, model,
                                       self.config.gains or self.config.gain, options)
+        # After a pause that the observer does not bridge, neither does the velocity.
+        self.estimator = StateEstimator(model.config, self.config.velocity, options.max_gap)
         self.detector = Detector(thresholds or self.config.thresholds(model),
                                  self.config.detector)
         self._enabled = False
@@ -157,6 +158,9 @@ class CollisionMonitor:
         link_torque = self.drive.link_torque(state.drive)
         if motion is not None:
             link_torque = link_torque - self.model.base_motion_torque(q, dq, motion)
+        if not self.estimator.settled:
+            # A velocity that still changes with its window is no anchor: the observer waits.
+            link_torque = np.full(self.model.n, np.nan)
         residual = self.observer.step(q, dq, link_torque, dt)
         valid = self.observer.valid and enabled
         detection = isolation = None

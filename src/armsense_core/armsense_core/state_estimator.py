@@ -41,17 +41,21 @@ class EstimatedState(NamedTuple):
 class StateEstimator:
     """State of one arm, cycle by cycle."""
 
-    def __init__(self, config: ArmConfig, velocity: VelocityOptions | None = None) -> None:
+    def __init__(self, config: ArmConfig, velocity: VelocityOptions | None = None,
+                 max_gap: float | None = None) -> None:
         """Prepare for an arm.
 
         Args:
             config: The arm.
             velocity: Regression of the velocities.
+            max_gap: Longest pause that it bridges [s]; None: as `WeightedRegression`.
         """
         options = velocity or VelocityOptions()
         self._motor, self._joint = (
-            WeightedRegression(config.n, options.window, 1.0 / config.rate, degree=options.degree)
+            WeightedRegression(config.n, options.window, 1.0 / config.rate, degree=options.degree,
+                               max_gap=max_gap)
             for _ in range(2))
+        self.settled = True   # no velocity of the last sample rests on a short window after a gap
         self._per_ampere = np.array([j.torque_per_ampere for j in config.joints.values()])
 
     def step(self, position: Sequence[float], torque: Sequence[float],
@@ -69,10 +73,12 @@ class StateEstimator:
         theta = np.array(position, float)
         tau = np.array(torque, float)
         dtheta = self._motor.step(theta, dt)
+        self.settled = self._motor.settled
         q, dq = theta, dtheta
         if len(joint_position):
             q = np.array(joint_position, float)
             dq = self._joint.step(q, dt)
+            self.settled &= self._joint.settled
         gauges = np.array(strain, float) if len(strain) else None
         current = tau / self._per_ampere
         return EstimatedState(ArmState(q, dq, theta, dtheta, tau, gauges),

@@ -1,16 +1,18 @@
 """A tape gives the numbers of the live run, bit for bit."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from armsense_core.collision_monitor import CollisionMonitor
+from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
 from armsense_core.model.base_motion import BaseMotion
 from armsense_core.simulate import Tape, watch, watch_all
 from armsense_core.simulate.tape import watch as watch_every_sample
+from armsense_core.state_estimator import VelocityOptions
 
 MODEL = ArmModel.load('laas4')
 PERIOD = 1_000_000   # [ns]
@@ -28,9 +30,20 @@ def readings(count, seed=0):
         for k in range(count)]
 
 
-def tape_of(rows, gap=None):
-    stamps = [PERIOD * (k + (0 if gap is None or k < gap else 30)) for k in range(len(rows))]
-    return Tape.of(stamps, rows, [True] * len(rows))
+def tape_of(rows):
+    return Tape.of([PERIOD * k for k in range(len(rows))], rows, [True] * len(rows))
+
+
+def swinging(monitor, times):
+    """A tape of an arm that swings freely, all joints at up to 0.8 rad/s."""
+    phase = np.array([0.0, 0.5, 1.0, 1.5])
+    q = 0.4 * np.sin(2.0 * times[:, None] + phase)
+    dq = 0.8 * np.cos(2.0 * times[:, None] + phase)
+    torque = np.array([MODEL.inverse_dynamics(*row) for row in zip(q, dq, -4.0 * q, strict=True)])
+    nothing = np.zeros((len(times), 0))
+    return Tape(np.round(times * 1e9).astype(np.int64), q,
+                torque + [monitor.drive.friction.torque(row) for row in dq], nothing, nothing,
+                np.ones(len(times), bool))
 
 
 @pytest.mark.parametrize('observer', ['first_order', 'second_order', 'kalman', 'direct'])
@@ -70,11 +83,33 @@ def test_a_push_is_found_soon_and_named():
     assert trace.ratio[:300].max() < 1.0 < trace.ratio[310:].max()
 
 
-def test_a_pause_in_the_tape_is_no_collision():
-    trace = watch(CollisionMonitor(MODEL), tape_of(readings(600)[:300], gap=200))
+@pytest.mark.parametrize('degree', [1, 2])
+@pytest.mark.parametrize('gap', [0.03, 0.1, 0.5, 6.0])
+def test_a_pause_in_motion_is_no_collision(gap, degree):
+    window = 8
+    config = replace(DetectionConfig.of(MODEL),
+                     velocity=VelocityOptions(window=window, degree=degree))
+    monitor = CollisionMonitor(MODEL, config)
+    times = 1e-3 * np.arange(400)
+    times[250:] += gap - 1e-3
+    trace = watch(monitor, swinging(monitor, times))
+    assert trace.time[250] - trace.time[249] == pytest.approx(gap)
     assert not trace.detections
-    assert not trace.valid[200]
-    assert trace.time[200] - trace.time[199] == pytest.approx(0.031)
+    assert np.isfinite(trace.dq).all()
+    assert trace.ratio[100:].max() < 0.3
+    # One sample more than the window: the observer's anchor.
+    assert np.flatnonzero(~trace.valid[1:]).tolist() == list(range(249, 249 + window))
+
+
+def test_an_encoder_that_fails_for_a_while_in_motion_is_no_collision():
+    monitor = CollisionMonitor(MODEL)
+    tape = swinging(monitor, 1e-3 * np.arange(500))
+    tape.position[250:350, 3] = np.nan
+    trace = watch(monitor, tape)
+    assert not trace.detections
+    assert not trace.valid[250:350].any()
+    assert trace.valid[360:].all()
+    assert trace.ratio[100:].max() < 0.3
 
 
 def test_parts_and_length():

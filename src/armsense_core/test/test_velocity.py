@@ -94,6 +94,38 @@ def test_constant_velocity_is_exact_under_jitter_and_losses(make):
     np.testing.assert_allclose(shown[-1], [1.5, -2.0], atol=2e-6)
 
 
+@EACH
+@pytest.mark.parametrize('gap', [0.015, 0.03, 0.1, 0.5, 6.0])
+def test_velocity_stays_bounded_after_a_pause_in_motion(make, gap):
+    """0.4 sin(2 t) goes on meanwhile; its velocity is 0.8 rad/s at most."""
+    dts = np.full(200, PERIOD)
+    dts[100] = gap
+    t = np.cumsum(dts)
+    shown = run(make(1), 0.4 * np.sin(2.0 * t)[:, None], dts)[:, 0]
+    assert np.isfinite(shown).all()
+    assert np.abs(shown[2:]).max() < 2.0
+    assert shown[-1] == pytest.approx(0.8 * np.cos(2.0 * t[-1]), abs=0.02)
+
+
+@pytest.mark.parametrize('degree', [1, 2])
+def test_regression_begins_anew_after_a_long_pause(degree):
+    dts = np.full(60, PERIOD)
+    dts[30] = 0.2
+    t = np.cumsum(dts)
+    x = np.where(np.arange(60) < 30, 0.5 * t, -3.0 * t)[:, None]
+    regression = WeightedRegression(1, 10, PERIOD, degree=degree, max_gap=0.02)
+    shown = run(regression, x[:30], dts[:30])
+    assert regression.settled
+    # The mean over the pause, then what is known since.
+    secant = (x[30, 0] - x[29, 0]) / 0.2
+    assert regression.step(x[30], 0.2)[0] == pytest.approx(secant)
+    shown = run(regression, x[31:39], dts[31:39])
+    assert shown[:, 0] == pytest.approx(-3.0)
+    assert not regression.settled
+    run(regression, x[39:40], dts[39:40])
+    assert regression.settled
+
+
 def test_quadratic_regression_gives_the_acceleration_under_jitter():
     rng = np.random.default_rng(3)
     dts = PERIOD * rng.uniform(0.5, 1.5, 200)

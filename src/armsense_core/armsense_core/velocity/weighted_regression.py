@@ -19,6 +19,7 @@ from armsense_core.velocity.velocity_filter import Characteristics, fir_characte
 Array = NDArray[np.float64]
 
 _SAME_PERIOD = 1e-6  # relative deviation of dt up to which the prepared weights hold
+_MAX_GAP = 0.05, 3  # [s], periods: the longer is bridged
 
 
 def regression_weights(ages: Array, time_constant: float, degree: int = 1) -> Array:
@@ -54,11 +55,16 @@ def regression_weights(ages: Array, time_constant: float, degree: int = 1) -> Ar
 
 
 class WeightedRegression:
-    """Exact for any sampling: a sample late or lost gets weights computed for its times."""
+    """Exact for any sampling: a sample late or lost gets weights computed for its times.
+
+    A pause longer than `max_gap` is not bridged, for the samples before it tell nothing about the
+    motion after it: the sample that ends it gives the mean velocity of the pause, the next ones
+    the regression over what has come since.
+    """
 
     def __init__(
         self, n: int, window: int = 20, period: float = 1e-3,
-        time_constant: float | None = None, degree: int = 1,
+        time_constant: float | None = None, degree: int = 1, max_gap: float | None = None,
     ) -> None:
         """For n joints.
 
@@ -68,6 +74,7 @@ class WeightedRegression:
             period: Nominal sampling period [s].
             time_constant: Age at which a sample counts 1/e [s]; None: half the window.
             degree: 1, or 2 for the acceleration too.
+            max_gap: Longest pause that is bridged [s]; None: 0.05 s, or three periods.
         """
         if window < degree + 1 or degree not in (1, 2):
             raise BadValue('window, degree', (window, degree), 'degree 1 or 2, window > degree')
@@ -76,19 +83,30 @@ class WeightedRegression:
             raise BadValue('period, time_constant', (period, time_constant), '> 0 s')
         self._n, self._window, self._period, self._degree = n, window, period, degree
         self.window, self.period = window, period
+        self._max_gap = max(_MAX_GAP[0], _MAX_GAP[1] * period) if max_gap is None else max_gap
         # Newest first in `ages`, oldest first in the buffer: the weights are stored reversed.
         ages = period * np.arange(window, dtype=np.float64)
         self._nominal = regression_weights(ages, self._time_constant, degree)[:, ::-1].copy()
         self.reset()
+        self._missing = 0  # samples until the window is full again after a gap or reset
+
+    @property
+    def settled(self) -> bool:
+        """Whether a whole window has come since the last gap or reset; a new filter is."""
+        return self._missing == 0
 
     def reset(self) -> None:
         """Forget all samples."""
+        self._forget()
+        self.velocity = np.zeros(self._n)
+
+    def _forget(self) -> None:
         # Each sample is written twice, so that the last `window` are always contiguous.
         self._positions = np.zeros((2 * self._window, self._n))
         self._times = np.zeros(2 * self._window)
         self._head = self._count = self._regular = 0
         self._time = self._elapsed = 0.0
-        self.velocity = np.zeros(self._n)
+        self._missing = self._window
         self.acceleration: Array | None = np.zeros(self._n) if self._degree == 2 else None
 
     def step(self, position: Array, dt: float) -> Array:
@@ -96,6 +114,9 @@ class WeightedRegression:
         self._elapsed += dt
         if not math.isfinite(position.sum()) or (self._count and self._elapsed <= 0.0):
             return self.velocity
+        if self._count and self._elapsed > self._max_gap:
+            self.velocity = (position - self._last(self._positions)[-1]) / self._elapsed
+            self._forget()
         self._append(position)
         if self._count >= 2:
             derivatives = self._weights() @ self._last(self._positions)
@@ -127,6 +148,8 @@ class WeightedRegression:
             self._times[row] = self._time
         self._head = (self._head + 1) % self._window
         self._count = min(self._count + 1, self._window)
+        if self._missing:
+            self._missing -= 1
 
     def _last(self, buffer: Array) -> Array:
         """The samples in hand, oldest first."""
