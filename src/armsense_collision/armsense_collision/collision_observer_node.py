@@ -54,6 +54,7 @@ class CollisionObserverNode(LoopNode):
     def __init__(self) -> None:
         super().__init__('collision_observer')
         self._settings = declare(self, PARAMETERS)
+        self._reset_due = False
         self.create_service(Trigger, '~/reset', self._reset)
         self.create_service(SetString, '~/allow_contact', self._allow_contact)
         if self._settings.autostart:
@@ -87,6 +88,9 @@ class CollisionObserverNode(LoopNode):
         return ReactiveLoop(self._states, self._step)
 
     def _step(self, message: Any) -> None:
+        if self._reset_due:
+            self._reset_due = False
+            self._monitor.reset()
         dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
         self._last_seq, self._last_stamp = message.seq, message.stamp_ns
         motion = None if self._imu is None else self._imu.motion(message.stamp_ns)
@@ -157,9 +161,8 @@ class CollisionObserverNode(LoopNode):
                        Level.WARN, values)]
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._monitor.observer.reset()
-        self._monitor.detector.reset()
-        response.success, response.message = True, 'anchored at the next state'
+        self._reset_due = True     # by the loop, which must not lose its samples in a step
+        response.success, response.message = True, 'anchored after the next states'
         return response
 
     def _allow_contact(self, request: SetString.Request,

@@ -171,6 +171,12 @@ class CollisionMonitor:
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
                              self.detector.exceeded, valid, detection, q, dq, isolation)
 
+    def reset(self) -> None:
+        """Forget all states; the observer is anchored when the velocity has its window again."""
+        self.estimator.reset()
+        self.observer.reset()
+        self.detector.reset()
+
     def set_model(self, model: ArmModel) -> None:
         """Go on with other inertias (a payload); the residual begins anew."""
         assert model.config is not None

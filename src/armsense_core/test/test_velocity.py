@@ -107,6 +107,18 @@ def test_velocity_stays_bounded_after_a_pause_in_motion(make, gap):
     assert shown[-1] == pytest.approx(0.8 * np.cos(2.0 * t[-1]), abs=0.02)
 
 
+@EACH
+@pytest.mark.parametrize('dt', [-10.0, np.nan, np.inf])
+def test_a_clock_that_jumps_costs_one_window(make, dt):
+    velocity_filter = make(1)
+    t = PERIOD * np.arange(100)
+    before = run(velocity_filter, 0.5 * t[:, None], np.full(100, PERIOD))[-1]
+    assert velocity_filter.step(np.array([7.0]), dt) == pytest.approx(before)
+    after = run(velocity_filter, (7.0 - 2.0 * t[1:40])[:, None], np.full(39, PERIOD))[:, 0]
+    assert np.isfinite(after).all()
+    assert after[-10:] == pytest.approx(-2.0, rel=0.02)
+
+
 @pytest.mark.parametrize('degree', [1, 2])
 def test_regression_begins_anew_after_a_long_pause(degree):
     dts = np.full(60, PERIOD)

@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armsense_core.errors import BadValue
-from armsense_core.velocity.velocity_filter import Characteristics, fir_characteristics
+from armsense_core.velocity.velocity_filter import (
+    Characteristics,
+    clock_jumped,
+    fir_characteristics,
+)
 
 Array = NDArray[np.float64]
 
@@ -39,6 +43,8 @@ class BackwardDifference:
 
     def step(self, position: Array, dt: float) -> Array:
         """See VelocityFilter."""
+        if clock_jumped(dt):
+            self._position, self._elapsed, dt = None, 0.0, 0.0
         self._elapsed += dt
         if not math.isfinite(position.sum()):
             return self.velocity

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import scipy.linalg
 
 from armsense_core.errors import BadValue
-from armsense_core.velocity.velocity_filter import Characteristics
+from armsense_core.velocity.velocity_filter import Characteristics, clock_jumped
 
 Array = NDArray[np.float64]
 
@@ -45,6 +45,9 @@ class KalmanVelocity:
     def reset(self) -> None:
         """Forget all samples."""
         self._state = np.zeros((3, self._n))  # position, velocity, acceleration
+        self._forget()
+
+    def _forget(self) -> None:
         self._P = np.diag([self._R, _UNKNOWN[0] ** 2, _UNKNOWN[1] ** 2])
         self._gain = np.zeros(3)
         self._steady = self._started = False
@@ -62,6 +65,9 @@ class KalmanVelocity:
 
     def step(self, position: Array, dt: float) -> Array:
         """See VelocityFilter."""
+        if clock_jumped(dt):
+            self._forget()
+            self._state[2] = dt = 0.0
         self._elapsed += dt
         if not math.isfinite(position.sum()) or (self._started and self._elapsed <= 0.0):
             return self.velocity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ class VelocityFilter(Protocol):
 
     The first sample gives zero. A sample with NaN counts as lost: the velocity keeps its value and
     the next step takes the whole time since the last good sample. Time between samples may vary.
+    A dt that is negative or no number (the clock was set, a bag begins anew) says nothing about
+    the samples before: they are forgotten, and the velocity keeps its value for that sample.
     """
 
     velocity: Array  # [rad/s], (n,)
@@ -28,6 +31,11 @@ class VelocityFilter(Protocol):
 
     def characteristics(self) -> Characteristics:
         """Delay and noise at the nominal period."""
+
+
+def clock_jumped(dt: float) -> bool:
+    """Whether `dt` [s] cannot be the time between two samples."""
+    return not 0.0 <= dt < math.inf
 
 
 class Characteristics(NamedTuple):

@@ -14,7 +14,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from armsense_core.errors import BadValue
-from armsense_core.velocity.velocity_filter import Characteristics, fir_characteristics
+from armsense_core.velocity.velocity_filter import (
+    Characteristics,
+    clock_jumped,
+    fir_characteristics,
+)
 
 Array = NDArray[np.float64]
 
@@ -111,6 +115,9 @@ class WeightedRegression:
 
     def step(self, position: Array, dt: float) -> Array:
         """See VelocityFilter."""
+        if clock_jumped(dt):
+            self._forget()
+            dt = 0.0
         self._elapsed += dt
         if not math.isfinite(position.sum()) or (self._count and self._elapsed <= 0.0):
             return self.velocity

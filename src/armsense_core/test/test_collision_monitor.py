@@ -1,0 +1,50 @@
+"""What may happen to a monitor beside collisions: clocks, pauses, motors off, files that lie."""
+
+import numpy as np
+import pytest
+
+from armsense_core.collision_monitor import CollisionMonitor
+from armsense_core.model import ArmModel
+
+MODEL = ArmModel.load('laas4')
+PHASE = np.array([0.0, 0.5, 1.0, 1.5])
+
+
+def swing(monitor, t):
+    """Positions and torques of an arm that swings freely, at the time t [s]."""
+    q, dq = 0.4 * np.sin(2.0 * t + PHASE), 0.8 * np.cos(2.0 * t + PHASE)
+    return q, MODEL.inverse_dynamics(q, dq, -4.0 * q) + monitor.drive.friction.torque(dq)
+
+
+def step(monitor, t, dt=1e-3, enabled=True):
+    return monitor.step(*swing(monitor, t), [], [], enabled, dt)
+
+
+def largest(results):
+    """Largest residual over its threshold in valid results."""
+    return max((np.abs(r.filtered) / r.threshold).max() for r in results if r.valid)
+
+
+def test_stamps_that_start_over_are_no_collision():
+    """A bag that is played in a loop: the arm is where it was, the clock too."""
+    monitor = CollisionMonitor(MODEL)
+    times = np.tile(1e-3 * np.arange(300), 2)
+    results = [step(monitor, t, dt) for t, dt in
+               zip(times, np.diff(times, prepend=times[0]), strict=True)]
+    assert not any(r.detection for r in results)
+    assert largest(results[100:]) < 0.3
+    assert all(r.valid for r in results[320:])
+    truth = 0.8 * np.cos(2.0 * times[-1] + PHASE)
+    np.testing.assert_allclose(results[-1].dq, truth, atol=0.02)
+
+
+def test_a_reset_in_motion_forgets_everything_and_is_no_collision():
+    monitor = CollisionMonitor(MODEL)
+    for k in range(150):
+        step(monitor, 1e-3 * k)
+    monitor.reset()
+    first = step(monitor, 0.150)
+    np.testing.assert_array_equal(first.dq, 0.0)      # of one sample nothing can be told
+    results = [step(monitor, 1e-3 * k) for k in range(151, 300)]
+    assert largest(results) < 0.3
+    assert all(r.valid for r in results[10:])
