@@ -153,11 +153,11 @@ class CollisionObserverNode(LoopNode):
 
     def health(self) -> list[Health]:
         values = {'collisions': self._count}
-        if self._monitor.observer.valid:
+        if self._monitor.valid:
             return [Health('observer', f'watching, {self._count} collisions so far',
                            values=values)]
-        return [Health('observer', 'not watching: the motors are off, a state is no number '
-                       'or the imu is silent',
+        return [Health('observer', 'not watching: the motors are off, states have paused or '
+                       'are no numbers, or the imu is silent',
                        Level.WARN, values)]
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -132,6 +132,7 @@ class CollisionMonitor:
         self.detector = Detector(thresholds or self.config.thresholds(model),
                                  self.config.detector)
         self._enabled = False
+        self.valid = False     # the last residual counts: the observer is sure and the motors on
         self._capsules = link_capsules(model)
         self._links = touchable(model, self._capsules)
 
@@ -162,14 +163,14 @@ class CollisionMonitor:
             # A velocity that still changes with its window is no anchor: the observer waits.
             link_torque = np.full(self.model.n, np.nan)
         residual = self.observer.step(q, dq, link_torque, dt)
-        valid = self.observer.valid and enabled
+        self.valid = self.observer.valid and enabled
         detection = isolation = None
-        if valid:
+        if self.valid:
             detection = self.detector.step(residual, dq, dt)
         if detection is not None:
             isolation = self.isolate(detection.residual, detection.threshold)
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
-                             self.detector.exceeded, valid, detection, q, dq, isolation)
+                             self.detector.exceeded, self.valid, detection, q, dq, isolation)
 
     def reset(self) -> None:
         """Forget all states; the observer is anchored when the velocity has its window again."""

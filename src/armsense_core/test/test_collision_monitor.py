@@ -48,3 +48,15 @@ def test_a_reset_in_motion_forgets_everything_and_is_no_collision():
     results = [step(monitor, 1e-3 * k) for k in range(151, 300)]
     assert largest(results) < 0.3
     assert all(r.valid for r in results[10:])
+
+
+def test_nobody_watches_while_the_motors_are_off():
+    monitor = CollisionMonitor(MODEL)
+    for k in range(5):
+        result = step(monitor, 1e-3 * k, enabled=False)
+    assert not result.valid
+    assert not monitor.valid
+    for k in range(5, 8):
+        result = step(monitor, 1e-3 * k)
+    assert result.valid
+    assert monitor.valid
