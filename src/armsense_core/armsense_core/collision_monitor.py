@@ -81,8 +81,6 @@ class DetectionConfig:
     def thresholds(self, model: ArmModel) -> Thresholds:
         """Fixed thresholds of an arm without calibration."""
         if self.threshold:
-            if len(self.threshold) != model.n:
-                raise BadValue('number of thresholds', len(self.threshold), f'{model.n}')
             return fixed_thresholds(self.threshold)
         if model.config is None:
             raise ArmsenseError(f'{model.name} has neither thresholds nor torque limits')
@@ -129,12 +127,20 @@ class CollisionMonitor:
                                       self.config.gains or self.config.gain, options)
         # After a pause that the observer does not bridge, neither does the velocity.
         self.estimator = StateEstimator(model.config, self.config.velocity, options.max_gap)
-        self.detector = Detector(thresholds or self.config.thresholds(model),
+        self.detector = Detector(self._checked(thresholds or self.config.thresholds(model)),
                                  self.config.detector)
         self._enabled = False
         self.valid = False     # the last residual counts: the observer is sure and the motors on
         self._capsules = link_capsules(model)
         self._links = touchable(model, self._capsules)
+
+    def _checked(self, thresholds: Thresholds) -> Thresholds:
+        if thresholds.n != self.model.n:
+            raise BadValue('number of thresholds', thresholds.n, f'{self.model.n}')
+        if thresholds.acceleration:
+            raise BadValue('thresholds.acceleration', thresholds.acceleration,
+                           'left out: a monitor has no accelerations to compare with')
+        return thresholds
 
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float], enabled: bool,
@@ -209,7 +215,7 @@ class CollisionMonitor:
 
     def contact(self, residual: Array, threshold: Array, q: Array, joint: int,
                 options: ContactOptions = QUICK_CONTACT) -> ContactEstimate | None:
-        """Force and point on the link that `joint` moves; None where that link has no shape.
+        """Force and point on the link that `joint` moves; None without a shape or a pose.
 
         In the state that decides, the residual has only begun to rise: the force is what has
         been felt so far. Some time constants of the observer later it is the whole force.
@@ -217,10 +223,12 @@ class CollisionMonitor:
         Args:
             residual: [Nm], (n,).
             threshold: [Nm], (n,); tells the uncertainty of the residual.
-            q: [rad], (n,).
+            q: [rad], (n,); with NaN there is no pose to find a point at.
             joint: As isolated.
             options: How fine; the default is made for a control cycle.
         """
+        if not math.isfinite(q.sum()):
+            return None
         if all(self.model.moving_joint(shape.link) != joint for shape in self._capsules):
             return None
         highest = float((np.abs(residual) / threshold).max())

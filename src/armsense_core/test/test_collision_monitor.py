@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from armsense_core.collision_monitor import CollisionMonitor
+from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
+from armsense_core.detector import fixed_thresholds, Thresholds
+from armsense_core.errors import BadValue
 from armsense_core.model import ArmModel
 
 MODEL = ArmModel.load('laas4')
@@ -60,3 +62,27 @@ def test_nobody_watches_while_the_motors_are_off():
         result = step(monitor, 1e-3 * k)
     assert result.valid
     assert monitor.valid
+
+
+@pytest.mark.parametrize('number', [1, 3])
+def test_every_joint_needs_a_threshold(number):
+    with pytest.raises(BadValue, match=f'number of thresholds is {number}; it must be 4'):
+        CollisionMonitor(MODEL, thresholds=fixed_thresholds([1.0] * number))
+    with pytest.raises(BadValue, match=f'number of thresholds is {number}; it must be 4'):
+        CollisionMonitor(MODEL, DetectionConfig(threshold=(1.0,) * number))
+
+
+def test_thresholds_that_need_an_acceleration_are_refused():
+    part = (0.1,) * 4
+    with pytest.raises(BadValue, match=r'thresholds.acceleration is .* it must be left out'):
+        CollisionMonitor(MODEL, thresholds=Thresholds(kind='motion', constant=(1.0,) * 4,
+                                                      velocity=part, acceleration=part))
+    CollisionMonitor(MODEL, thresholds=Thresholds(kind='motion', constant=(1.0,) * 4,
+                                                  velocity=part))
+
+
+def test_a_contact_without_a_pose_is_not_estimated():
+    monitor = CollisionMonitor(MODEL)
+    ones = np.ones(4)
+    assert monitor.contact(ones, ones, np.array([0.1, 0.2, 0.1, 0.1]), 3) is not None
+    assert monitor.contact(ones, ones, np.array([0.1, np.nan, 0.1, 0.1]), 3) is None
