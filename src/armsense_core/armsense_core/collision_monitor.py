@@ -35,6 +35,7 @@ from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from armsense_core.model.base_motion import BaseMotion
 from armsense_core.observer import make_observer, ObserverOptions
+from armsense_core.observer.options import DEFAULT_OPTIONS
 from armsense_core.schema import quantity
 from armsense_core.state_estimator import StateEstimator, VelocityOptions
 
@@ -48,6 +49,7 @@ PEAK_LOADED, PEAK_LEAKAGE = 0.7, 0.06
 # adds a share of its own height, for the model is no better than that.
 NOISE, IMPACT_ERROR = 0.2, 0.05
 QUICK_CONTACT = ContactOptions(grid=9, refinements=0)   # in a control cycle
+BRIDGED = 3              # periods of an arm, however slow, that the observer bridges
 SHARE_OF_TORQUE = 0.15   # of the torque limit: threshold of an arm that nobody has calibrated
 
 
@@ -121,8 +123,9 @@ class CollisionMonitor:
         self.config = config or DetectionConfig.of(model)
         self.drive = make_drive(model.config, model=model)
         elastic = any(j.drive != 'rigid' for j in model.config.joints.values())
-        options = ObserverOptions(period=1.0 / model.config.rate,
-                                  torque='sampled' if elastic else 'held')
+        period = 1.0 / model.config.rate
+        options = ObserverOptions(period=period, torque='sampled' if elastic else 'held',
+                                  max_gap=max(DEFAULT_OPTIONS.max_gap, BRIDGED * period))
         self.observer = make_observer(observer or self.config.observer, model,
                                       self.config.gains or self.config.gain, options)
         # After a pause that the observer does not bridge, neither does the velocity.

@@ -1,5 +1,7 @@
 """What may happen to a monitor beside collisions: clocks, pauses, motors off, files that lie."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,13 @@ def test_a_contact_without_a_pose_is_not_estimated():
     ones = np.ones(4)
     assert monitor.contact(ones, ones, np.array([0.1, 0.2, 0.1, 0.1]), 3) is not None
     assert monitor.contact(ones, ones, np.array([0.1, np.nan, 0.1, 0.1]), 3) is None
+
+
+@pytest.mark.parametrize('rate', [50.0, 40.0, 10.0])
+def test_a_slow_arm_is_watched_in_every_state(rate):
+    model = ArmModel.load(replace(MODEL.config, rate=rate))
+    monitor = CollisionMonitor(model)
+    dts = (1.0 + 0.01 * np.random.default_rng(0).standard_normal(40)) / rate
+    dts[20] *= 2.0                                    # one state is lost
+    valid = [step(monitor, t, dt).valid for t, dt in zip(np.cumsum(dts), dts, strict=True)]
+    assert valid == [False] + [True] * 39
