@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from armsense_core.control.types import ArmState
 from armsense_core.drive.reading import DriveReading
+from armsense_core.errors import ArmsenseError
 from armsense_core.model.arm_config import ArmConfig
 from armsense_core.schema import quantity
 from armsense_core.velocity import WeightedRegression
 
 Array = NDArray[np.float64]
+NO_LINK_SIDE = ('the states have no joint_position; an arm with elastic joints needs the '
+                'link-side angles beside those of the motors')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ class StateEstimator:
             WeightedRegression(config.n, options.window, 1.0 / config.rate, degree=options.degree,
                                max_gap=max_gap)
             for _ in range(2))
+        self._elastic = any(joint.elastic is not None for joint in config.joints.values())
         self.settled = True   # no velocity of the last sample rests on a short window after a gap
         self._per_ampere = np.array([j.torque_per_ampere for j in config.joints.values()])
 
@@ -66,7 +70,7 @@ class StateEstimator:
         Args:
             position: Motor angles [rad], (n,).
             torque: Motor torques by current [Nm], (n,).
-            joint_position: Link-side angles [rad], (n,) or empty.
+            joint_position: Link-side angles [rad], (n,); empty for arms without elastic joints.
             strain: At the gauges, (n,) or empty.
             dt: Time since the sample before [s].
         """
@@ -79,6 +83,8 @@ class StateEstimator:
             q = np.array(joint_position, float)
             dq = self._joint.step(q, dt)
             self.settled &= self._joint.settled
+        elif self._elastic:
+            raise ArmsenseError(NO_LINK_SIDE)
         gauges = np.array(strain, float) if len(strain) else None
         current = tau / self._per_ampere
         return EstimatedState(ArmState(q, dq, theta, dtheta, tau, gauges),
@@ -104,6 +110,8 @@ class StateEstimator:
         q, dq = position, dtheta
         if joint_position.shape[1]:
             q, dq = joint_position, velocity(self._joint, joint_position)
+        elif self._elastic:
+            raise ArmsenseError(NO_LINK_SIDE)
         return DriveReading(position, dtheta, torque / self._per_ampere, q, dq,
                             strain if strain.shape[1] else None)
 

@@ -7,7 +7,7 @@ import pytest
 
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_core.detector import fixed_thresholds, Thresholds
-from armsense_core.errors import BadValue
+from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 
 MODEL = ArmModel.load('laas4')
@@ -98,3 +98,13 @@ def test_a_slow_arm_is_watched_in_every_state(rate):
     dts[20] *= 2.0                                    # one state is lost
     valid = [step(monitor, t, dt).valid for t, dt in zip(np.cumsum(dts), dts, strict=True)]
     assert valid == [False] + [True] * 39
+
+
+def test_elastic_joints_cannot_be_watched_from_the_motors_alone():
+    model = ArmModel.load('biorob')
+    home = np.array(model.config.home)
+    with pytest.raises(ArmsenseError, match='the states have no joint_position'):
+        CollisionMonitor(model).step(home, np.zeros(4), [], [], True, 0.0)
+    rows, nothing = np.tile(home, (3, 1)), np.zeros((3, 0))
+    with pytest.raises(ArmsenseError, match='the states have no joint_position'):
+        CollisionMonitor(model).estimator.batch(rows, rows, nothing, nothing)

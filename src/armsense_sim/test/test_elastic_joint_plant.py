@@ -5,7 +5,7 @@ import pytest
 
 from armsense_core.drive import DriveReading, ElasticJoint
 from armsense_core.model import ArmConfig, ArmModel
-from armsense_core.model.arm_config import ElasticConfig, FrictionConfig
+from armsense_core.model.arm_config import ElasticConfig, EncoderConfig, FrictionConfig
 from armsense_sim import make_plant
 
 # Thesis 000, table 4.2.
@@ -59,7 +59,7 @@ def test_static_push_deflects_by_K_inverse_tau(biorob, run):
 def test_vibration_with_a_held_motor(pendulum, run):
     """Link on a spring: sqrt(K / I)."""
     config = pendulum(gravity=(0.0, 0.0, 0.0), drive='elastic_joint', rotor_inertia=1.0,
-                      elastic=ElasticConfig(stiffness=17.0))
+                      elastic=ElasticConfig(stiffness=17.0), joint_encoder=EncoderConfig())
     plant = make_plant(config)
     plant.reset([0.0])
     plant.data.qpos[1] = 0.05                      # the rotor of 100 kg m^2 stays where it is

@@ -2,7 +2,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from armsense_core.model.arm_config import ElasticConfig
+from armsense_core.model.arm_config import ElasticConfig, EncoderConfig
 from armsense_sim import make_plant
 from armsense_sim.stable_step import stable_step
 
@@ -55,7 +55,8 @@ def test_arms_of_the_repository_run_at_one_millisecond():
 
 def test_plant_with_a_stiff_spring_takes_smaller_steps(pendulum, run):
     plant = make_plant(pendulum(drive='elastic_joint', rotor_inertia=1e-5,
-                                elastic=ElasticConfig(stiffness=2e4)))
+                                elastic=ElasticConfig(stiffness=2e4),
+                                joint_encoder=EncoderConfig()))
     plant.reset([0.3])
     assert plant.longest_step < 1e-3
     run(plant, plant.holding_torque, 0.5)

@@ -139,6 +139,9 @@ class JointConfig:
             raise ArmsenseError('a drive needs torque_constant or kv')
         if (self.drive == 'elastic_joint') != (self.elastic is not None):
             raise ArmsenseError(f"drive {self.drive!r}: 'elastic' belongs to elastic_joint")
+        if self.drive == 'elastic_joint' and self.joint_encoder is None:
+            raise ArmsenseError("drive 'elastic_joint' needs a joint_encoder: the motor's tells "
+                                'nothing about a link behind a spring')
         if (self.drive == 'strain_link') != (self.strain is not None):
             raise ArmsenseError(f"drive {self.drive!r}: 'strain' belongs to strain_link")
 
