@@ -51,6 +51,29 @@ def test_the_model_knows_the_weight(urdf):
     assert model.gravity_torque(q) == pytest.approx([torque, 0.0])
 
 
+def test_the_order_of_the_file_does_not_matter(urdf):
+    config, model = ArmConfig.load(urdf), ArmModel.load(urdf)
+    begin, wrist, end = (URDF.index(f'  <joint name="{name}"') for name in
+                         ('shoulder', 'wrist', 'mount'))
+    urdf.write_text(URDF[:begin] + URDF[wrist:end] + URDF[begin:wrist] + URDF[end:])
+    assert ArmConfig.load(urdf) == config
+    other, q = ArmModel.load(urdf), np.array([0.7, 0.3])
+    assert other.joint_names == model.joint_names
+    np.testing.assert_array_equal(other.mass_matrix(q), model.mass_matrix(q))
+
+
+def test_a_gripper_with_two_fingers(urdf):
+    finger = """<link name="{0}"/><joint name="{0}_finger" type="revolute"><parent link="tip"/>
+        <child link="{0}"/><axis xyz="0 0 1"/><limit lower="0" upper="1" velocity="1" effort="5"/>
+        </joint>"""
+    urdf.write_text(URDF.replace('</robot>',
+                                 finger.format('right') + finger.format('left') + '</robot>'))
+    model = ArmModel.load(urdf)
+    assert model.joint_names == ('shoulder', 'wrist', 'left_finger', 'right_finger')
+    assert model.config.joint_names == model.joint_names
+    assert model.tool_frame == 'right'
+
+
 @pytest.mark.parametrize(('text', 'error'), [
     (URDF.replace('revolute', 'fixed').replace('continuous', 'fixed'), 'has no revolute joint'),
     (URDF.replace('effort="40"', ''), "joint 'shoulder' needs a limit with an effort"),

@@ -100,6 +100,11 @@ class PinocchioArm:
         self._floating_data = self._floating.createData()
 
 
+def joint_order(urdf: str) -> tuple[str, ...]:
+    """Moving joints of URDF text: each behind those that carry it, branches by name."""
+    return tuple(_parse(urdf).names)[1:]
+
+
 def _parse(urdf: str) -> pin.Model:
     try:
         return pin.buildModelFromXML(urdf)
@@ -117,8 +122,10 @@ def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
     locked = [model.getJointId(name) for name in present if name not in wanted]
     if locked:
         model = pin.buildReducedModel(model, locked, pin.neutral(model))
-    if list(model.names)[1:] != wanted:
-        raise BadValue('order of the joints', wanted, f'that of the URDF: {present}')
+    order = list(model.names)[1:]
+    if order != wanted:
+        raise BadValue('order of the joints', wanted,
+                       f'{order}: each behind those that carry it, branches by name')
     if model.nq != model.nv or model.nv != len(wanted):
         raise ArmsenseError('every joint must be revolute or prismatic with limits; '
                             'continuous joints are not supported')

@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 from armsense_core.errors import ArmsenseError
 from armsense_core.model.arm_config import ArmConfig, JointConfig
+from armsense_core.model.pinocchio_arm import joint_order
 from armsense_core.model.robot_description import load_description
 
 SUFFIXES = ('.urdf', '.xacro')
@@ -27,6 +28,8 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
     if not path.is_file():
         raise ArmsenseError(f'the robot description {path} does not exist')
     robot = ElementTree.fromstring(load_description(path))
+    name = robot.get('name') or path.stem
+    robot.set('name', name)
     moving = [joint for joint in robot.findall('joint')
               if joint.get('type') == 'revolute' and joint.find('mimic') is None]
     if not moving:
@@ -35,15 +38,18 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
     if '' in names or len(set(names)) < len(names):
         raise ArmsenseError(f'{path.name}: every joint needs a name of its own; '
                             f'the revolute ones have {", ".join(map(repr, names))}')
-    limits = {name: _limits(joint, path.name) for name, joint in zip(names, moving, strict=True)}
-    name = robot.get('name') or path.stem
+    found = {key: _limits(joint, path.name) for key, joint in zip(names, moving, strict=True)}
+    # A description may list its joints in any order; the model has them as the arm does.
+    order = joint_order(ElementTree.tostring(robot, 'unicode'))
+    limits = {joint: found[joint] for joint in order if joint in found}
+    last = moving[names.index(list(limits)[-1])]
     return ArmConfig(
         arm=name, title=f'{name}, {len(moving)} joints, known by its URDF', urdf=path.name,
         joints={joint: JointConfig(drive='rigid', gear_ratio=1.0, torque_constant=1.0,
                                    current_limit=limit['effort'])
                 for joint, limit in limits.items()},
         home=tuple(min(max(0.0, limit['lower']), limit['upper']) for limit in limits.values()),
-        tool_frame=_last_link(robot, moving[-1]), rate=rate, folder=path.resolve().parent)
+        tool_frame=_last_link(robot, last), rate=rate, folder=path.resolve().parent)
 
 
 def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
