@@ -29,7 +29,10 @@ FIELDS = {'offset': 'asymmetry'}    # of the friction block, where they differ f
 
 def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, Any],
                gears: Mapping[str, float] | None = None) -> ModelFile:
-    """Links, drives, friction, gravity, timing and ripple for the nodes.
+    """The model file of what was identified.
+
+    Nodes use links, drives, friction (that of coupled shafts too) and gravity. Timing, ripples and
+    the inertia of coupled shafts are for `file_torque` alone: no observer or law knows them.
 
     Args:
         model: What was identified.

@@ -178,7 +178,7 @@ class ModelFile:
         schema.write_yaml(self, Path(path))
 
     def apply(self, model: ArmModel) -> ArmModel:
-        """The arm with these parameters."""
+        """The arm with these parameters; the inertia of coupled shafts is left out of it."""
         if model.name != self.arm:
             raise ArmsenseError(
                 f'the model file is of arm {self.arm!r}; this arm is {model.name!r}')
