@@ -1,8 +1,9 @@
 """Hours of emulated time with random board faults: no unsafe frame may reach the wire.
 
 Boards, wire and arm (MuJoCo) are simulated in this process in lock-step; the driver is the real
-one. A user's part is played too: after a fault the arm is brought home, boards are power-cycled
-where they ask for it, the fault is cleared and the motors are enabled again.
+one. A user's part is played too: after a fault the boards are power-cycled, the fault is cleared
+(again where a board says that it has lost its zero), the arm is brought home and the motors are
+enabled again.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class FaultRun:
         self.driver = ArmDriver(config, guard_limits(model), links, DriverSettings(
             period=DT, board_timeout_ms=20))
         self.named: collections.Counter[str] = collections.Counter()
+        self._fault = ''                 # that the user deals with
         self._stiffness = [20.0] * model.n
         self._damping = [j.safe_damping for j in config.joints.values()]
 
@@ -88,11 +90,12 @@ class FaultRun:
     def _user(self) -> None:
         if self.driver.mode == Mode.DAMPING:
             assert self.driver.fault is not None
-            name = self.driver.fault.name
-            if self.driver.clear_fault().success:
-                self.named[name] += 1
-                self._bring_home()
+            if self._fault and self.driver.clear_fault().success:
+                self.named[self._fault] += 1
+                self._fault = ''
+                self.plant.reset(self._home)   # where the encoders will read zero
             else:
+                self._fault = self._fault or self.driver.fault.name
                 self._power_cycle()
         elif self.driver.mode == Mode.DISABLED:
             self.driver.enable()
@@ -100,10 +103,6 @@ class FaultRun:
     def _power_cycle(self) -> None:
         for board in range(len(self.rack.rack.boards)):
             self.rack.rack.power_cycle(board)
-
-    def _bring_home(self) -> None:
-        self.plant.reset(self._home)
-        self._power_cycle()              # the encoders read zero there
 
 
 def main() -> None:

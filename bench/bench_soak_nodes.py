@@ -50,6 +50,9 @@ FAULTY = 60.0              # [s] mean time between two faults
 FIRST = 10.0               # [s] by then the arm is enabled
 FELT = 0.2                 # [s] for an event
 AFTER = 1.0                # [s] in which a push or a fault may be noticed once more
+RESTART = ('simulator/power_cycle',
+           'motor_board/clear_fault', 'motor_board/clear_fault',    # and: it is at home
+           'motor_board/enable')
 STUCK = 120.0              # [s] wall clock in which virtual time must go on
 LOOK = 60.0                # [s] between two looks at the memory
 SOURCES = 'joints', 'base'
@@ -108,8 +111,7 @@ class Person(ArmClient):
         subscribe = self._node.create_subscription
         subscribe(ContactTruth, 'ground_truth', self._on_truth, event_qos(1000))
         subscribe(DiagnosticArray, 'diagnostics', self._on_diagnostics, 100)
-        self._services = {name: self._node.create_client(Trigger, name) for name in (
-            'simulator/power_cycle', 'motor_board/clear_fault', 'motor_board/enable')}
+        self._services = {name: self._node.create_client(Trigger, name) for name in set(RESTART)}
 
     def live(self, until: float) -> None:
         """Go somewhere after somewhere until then [s], whatever happens."""
@@ -133,7 +135,7 @@ class Person(ArmClient):
 
     def _start_again(self) -> None:
         self.starts += 1
-        for name in self._services:
+        for name in RESTART:
             self._ask(name)
             self._rest(0.1)
         begin = self.time

@@ -2,7 +2,8 @@
 
 One call of `cycle` is one control period: the newest command goes out to every board, one state
 comes back. The driver is the last arbiter: what it does not trust it replaces by damping, and only
-`clear_fault` followed by `enable` leads out of that.
+`clear_fault` followed by `enable` leads out of that. Encoders that have lost their zero are a
+fault in every mode, and whoever clears it is told before: see `clear_fault`.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class ArmDriver:
         self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
                           for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.settings)
+        self._told: list[Fault] = []       # lost zeros that the user has been told of
         self._command: JointCommand | None = None
         self._fast = 0                     # periods at overspeed
         self._command_seq = 0
@@ -111,6 +113,7 @@ class ArmDriver:
         if self.mode == Mode.ENABLED:
             return Answer(True, 'already enabled')
         if self.mode != Mode.DISABLED:
+            self._told = self._lost_zeros()
             return Answer(False, f'cannot enable in mode {self.mode.name}: {self.obstacle()}')
         self._command = None
         self._start.begin()
@@ -138,22 +141,34 @@ class ArmDriver:
         return Answer(True, self.mode.name)
 
     def clear_fault(self) -> Answer:
-        """Leave the safe state for DISABLED, if what caused it is gone."""
+        """Leave the safe state for DISABLED, if what caused it is gone.
+
+        Where a board has lost its zero, the first call only says so; the next one is the word of
+        the user that the arm is at its home pose.
+        """
         if self.mode != Mode.DAMPING:
             return Answer(True, 'no fault')
+        lost = self._lost_zeros()
         for monitor in self._monitors:
             monitor.forget()               # what the user has dealt with; the rest is still there
             trouble = monitor.trouble()
-            if trouble is not None:
+            if trouble is not None and trouble is not monitor.lost_zero:
                 return Answer(False, trouble.explanation)
         if self.reading is not None:
             trouble = self.guard.watch(self.reading.position, self.reading.velocity)
             if trouble is not None and trouble.kind is FaultKind.OVERSPEED:
                 return Answer(False, trouble.explanation)
+        if lost != self._told:
+            self._told = lost
+            return Answer(False, lost[0].explanation)
+        for monitor in self._monitors:
+            monitor.lost_zero = None
+        self._told = []
         self.fault = None
         self._collision_answered = self._collision_seq
         self.mode = Mode.DISABLED
-        return Answer(True, 'cleared; enable to go on')
+        return Answer(True, 'the arm is at its home pose; enable to go on' if lost
+                      else 'cleared; enable to go on')
 
     def emergency_stop(self) -> Answer:
         self.fail(Fault(FaultKind.EMERGENCY_STOP))
@@ -265,9 +280,20 @@ class ArmDriver:
             elif self.mode == Mode.DISABLED:
                 self.mode = Mode.DISCONNECTED
                 self.fault = fault
+        self._show_lost_zero()
         if not complete:
             return None
         return [monitor.state for monitor in self._monitors if monitor.state is not None]
+
+    def _lost_zeros(self) -> list[Fault]:
+        return [m.lost_zero for m in self._monitors if m.lost_zero is not None]
+
+    def _show_lost_zero(self) -> None:
+        """Latch it in whatever mode, before any other fault: that one is over or comes again."""
+        lost = self._lost_zeros()
+        if lost and not (self.mode == Mode.DAMPING and self.fault in lost):
+            self.mode = Mode.DAMPING
+            self.fault = lost[0]
 
     def _advance(self, states: Sequence[BoardState], reading: Reading) -> None:
         if self.mode == Mode.DISCONNECTED:

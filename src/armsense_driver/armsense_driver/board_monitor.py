@@ -48,6 +48,9 @@ class BoardMonitor:
         self.state: BoardState | None = None
         self.fresh = False                # the newest exchange gave a state
         self.was_driving = False          # the board drove its motors when it was last heard
+        self.lost_zero: Fault | None = None   # why positions are wrong; the driver removes it
+        #                                       once the arm is at home
+        self._was_ready = False           # all motors with a joint, when last heard without error
         self._settings = settings or MonitorSettings()
         self._losses = 0
         self._rejections = 0
@@ -61,7 +64,6 @@ class BoardMonitor:
                 self._resistance[joint.slot.motor - 1] = joint.resistance
                 self._jump[joint.slot.motor - 1] = (joint.gear_ratio * self._settings.jump,
                                                     joint.gear_ratio * joint.peak_velocity)
-        self._position_fault: Fault | None = None
 
     def observe(self, exchange: Exchange, driving: bool, position_may_jump: bool) -> Fault | None:
         """Take one exchange.
@@ -80,10 +82,14 @@ class BoardMonitor:
             self._losses += 1
             self._last_loss = exchange.outcome
             return self.trouble()
-        drives = state.status.system_enabled and self._all_ready(state) and not state.status.error
-        if driving and self.was_driving and not drives and not state.status.error:
-            self._position_fault = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
-        elif driving and drives and not position_may_jump and self.state is not None:
+        ready, error = self._all_ready(state), state.status.error
+        drives = state.status.system_enabled and ready and not error
+        if not error:      # with one a board may forget *ready*, too, but not its position
+            # A motor that is not ready any more will be aligned and zeroed where it stands then.
+            if (self._was_ready and not ready) or (driving and self.was_driving and not drives):
+                self.lost_zero = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
+            self._was_ready = ready
+        if driving and drives and not position_may_jump and self.state is not None:
             self._check_jump(self.state, state)
         self.was_driving = drives
         self.state = state
@@ -100,15 +106,14 @@ class BoardMonitor:
         error = self.state.status.error
         if error is not BoardError.NONE:
             return Fault(_BOARD_FAULTS[error], f'{where} reports {error.name.lower()}')
-        if self._position_fault is not None:
-            return self._position_fault
+        if self.lost_zero is not None:
+            return self.lost_zero
         if self._rejections >= self._settings.rejections:
             return Fault(FaultKind.BOARD_REJECTS, where)
         return self._swapped(where)
 
     def forget(self) -> None:
-        """After the user has cleared a fault."""
-        self._position_fault = None
+        """After the user has cleared a fault; a lost zero is not forgotten by that alone."""
         self._rejections = 0
 
     def _all_ready(self, state: BoardState) -> bool:
@@ -125,7 +130,7 @@ class BoardMonitor:
             jump, top_speed = limits
             step = now.motors[motor].position - before.motors[motor].position
             if abs(step) > jump + top_speed * gap:
-                self._position_fault = Fault(
+                self.lost_zero = Fault(
                     FaultKind.JUMP, f'board {self.number} motor {motor + 1}: {step:+.2f} rad')
 
     def _swapped(self, where: str) -> Fault | None:

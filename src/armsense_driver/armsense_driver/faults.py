@@ -12,20 +12,24 @@ class FaultKind(Enum):
     BOARD_LOST = 'a board does not answer | check its power and cable, then clear the fault'
     BOARD_CORRUPT = ('a board answers garbage | check shielding, ground and clock of the bus, '
                      'then clear the fault')
-    BOARD_STALE = 'a board repeats an old state | power-cycle the board, then clear the fault'
-    BOARD_RESET = ('a board has restarted in motion and forgot its position | bring the arm to '
-                   'its home pose, then clear the fault and enable')
+    BOARD_STALE = ('a board repeats an old state | power-cycle the board at the home pose, then '
+                   'clear the fault')
+    BOARD_RESET = ('a board has restarted and forgot its position | bring the arm to its home '
+                   'pose, then clear the fault; to clear it once more says that the arm is there')
     BOARD_REJECTS = ('a board rejects the commands | check the wiring towards the board, then '
                      'clear the fault')
     BOARD_SWAPPED = ('a motor does not turn as its encoder says | check the order of the boards '
                      'and the directions in the arm file')
-    WATCHDOG = ('a board stopped because commands came too late | power-cycle the board (or '
-                'enable again on CAN); run the host with real-time priority')
-    ENCODER = 'a board reports an encoder error | check encoder and alignment, power-cycle'
+    WATCHDOG = ('a board stopped because commands came too late | power-cycle the board at the '
+                'home pose (or enable again on CAN); run the host with real-time priority')
+    ENCODER = ('a board reports an encoder error | check encoder and alignment, power-cycle at '
+               'the home pose')
     ROLLOVER = 'a motor has turned beyond the range of its counter | power-cycle at the home pose'
-    DRIVER_CHIP = 'a board reports a driver fault | let the motor cool down, then power-cycle'
+    DRIVER_CHIP = ('a board reports a driver fault | let the motor cool down, then power-cycle '
+                   'at the home pose')
     BUS_OFF = 'the CAN controller has left the bus | check termination and bit rate, then clear'
-    ALIGNMENT = 'a motor did not become ready | check that it turns freely, power-cycle, enable'
+    ALIGNMENT = ('a motor did not become ready | check that it turns freely, power-cycle at the '
+                 'home pose, clear and enable')
     INDEX_NOT_FOUND = 'an encoder index was not found | check the encoder, then enable again'
     COMMAND_TIMEOUT = 'no command arrived in time | check that a controller runs, then clear'
     COMMAND_STALE = 'commands answer states that are too old | check the load of the machine'
@@ -39,7 +43,8 @@ class FaultKind(Enum):
     POSITION_LIMIT = 'a joint is beyond its limit | move it back by hand, then clear'
     OVERSPEED = 'a joint is faster than its limit | lower speed or gains, then clear'
     JUMP = ('a position reading jumped | the encoder has lost counts or the board was reset: '
-            'bring the arm to its home pose, then clear and enable')
+            'power-cycle the board at the home pose, then clear the fault; to clear it once more '
+            'says that the arm is there')
     COLLISION_UNANSWERED = ('a collision was reported and no controller answered it in time | '
                             'check the controller, then clear')
     EMERGENCY_STOP = 'emergency stop | clear the fault when it is safe'

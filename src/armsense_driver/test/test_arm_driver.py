@@ -17,6 +17,7 @@ from armsense_driver.arm_limits import guard_limits
 from armsense_driver.can_link import CanLink
 from armsense_driver.emulator import Fault
 from armsense_driver.emulator.arm_rack import ArmRack
+from armsense_driver.faults import FaultKind
 from armsense_driver.joint_map import JointCommand
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.link import SpiLink
@@ -415,7 +416,89 @@ def test_a_latched_board_error_needs_a_power_cycle():
     assert 'power-cycle' in answer.message
     arm.rack.rack.power_cycle(0)
     arm.run(0.02)
+    answer = arm.driver.clear_fault()               # the encoders of board 0 count anew
+    assert not answer.success
+    assert 'home pose' in answer.message
     assert arm.driver.clear_fault().success
+
+
+def power_cycle(arm):
+    for board in (0, 1):
+        arm.rack.rack.power_cycle(board)
+    arm.run(0.02)
+
+
+def lose_power(arm):
+    """Supply and cable are gone for a while."""
+    transports = [link.transport for link in arm.driver.links]
+    for link in arm.driver.links:
+        link.transport = LoopbackTransport(None)
+    arm.run(0.1)
+    assert arm.driver.fault.name == 'board_lost'
+    for link, transport in zip(arm.driver.links, transports, strict=True):
+        link.transport = transport
+    power_cycle(arm)
+
+
+def trip_and_power_cycle(arm):
+    arm.stalled = True
+    arm.run(0.03)
+    arm.stalled = False
+    arm.run(0.02)
+    assert arm.driver.fault.name == 'watchdog'
+    power_cycle(arm)
+
+
+def stop_and_power_cycle(arm):
+    arm.driver.emergency_stop()
+    arm.run(0.1)
+    power_cycle(arm)
+
+
+def disable_and_power_cycle(arm):
+    arm.driver.disable()
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.DISABLED
+    power_cycle(arm)
+
+
+@pytest.mark.parametrize(('lose', 'ask'), [
+    (lose_power, 'clear_fault'), (trip_and_power_cycle, 'clear_fault'),
+    (stop_and_power_cycle, 'clear_fault'), (disable_and_power_cycle, 'enable')])
+def test_boards_that_lost_their_zero_start_only_after_somebody_has_brought_the_arm_home(lose, ask):
+    arm = in_motion([])
+    lose(arm)
+    arm.run(0.3)
+    assert np.abs(arm.q - arm.config.home).max() > 0.1
+    answer = getattr(arm.driver, ask)()
+    assert not answer.success
+    assert 'home pose' in answer.message
+    assert arm.driver.fault.name == 'board_reset'   # what the mode topic shows
+    assert not arm.driver.enable().success
+    arm.q[:], arm.dq[:] = arm.config.home, 0.0
+    assert arm.driver.clear_fault().success         # 'it is there'
+    arm.controller = arm.hold
+    assert arm.driver.enable().success
+    arm.run(0.2)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    assert np.abs(np.array(arm.driver.reading.position) - arm.q).max() < 3e-3
+
+
+@pytest.mark.parametrize('protocol', ['udriver_spi', 'uomodri'])
+def test_motors_that_were_only_switched_off_keep_their_zero(protocol):
+    arm = in_motion([], protocol=protocol)
+    arm.driver.disable()
+    arm.run(0.2)
+    arm.controller = lambda reading: arm.hold(reading)._replace(position=list(reading.position))
+    assert arm.driver.enable().success
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    assert np.abs(np.array(arm.driver.reading.position) - arm.q).max() < 3e-3
+
+
+def test_every_power_cycle_is_asked_for_at_the_home_pose():
+    for kind in FaultKind:
+        assert 'power-cycle' not in kind.remedy or 'home pose' in kind.remedy, kind.name
 
 
 def test_a_new_driver_tells_what_stopped_the_boards():

@@ -220,7 +220,8 @@ class SimulatorNode(Node):
                      response: Trigger.Response) -> Trigger.Response:
         self._power_lost = True
         response.success = True
-        response.message = 'with the next step: all boards, the arm back on its stand'
+        response.message = ('with the next step: all boards, the arm back on its stand at home; '
+                            'then clear the fault twice and enable')
         return response
 
 
