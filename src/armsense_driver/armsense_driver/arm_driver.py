@@ -96,6 +96,10 @@ class ArmDriver:
         self.exchanged_ns = 0              # [ns] wall clock at which the boards answered, mean
         self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
                           for k in range(self.map.boards)]
+        # An output without a joint stays off: its board would try to align a motor that is not
+        # there and report an encoder error.
+        self._outputs = [(self.map.drives(k, 0), self.map.drives(k, 1))
+                         for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.settings)
         self._told: list[Fault] = []       # lost zeros that the user has been told of
         self._command: JointCommand | None = None
@@ -257,7 +261,7 @@ class ArmDriver:
             commands.append(BoardCommand(
                 enable=on, motors=(motors[0], motors[1]),
                 timeout_ms=self.settings.board_timeout_ms if on else 0,
-                motor_enable=(on, on),
+                motor_enable=self._outputs[monitor.number] if on else (False, False),
                 index_compensation=self._start.compensation(monitor.number)))
         return commands
 
