@@ -92,6 +92,7 @@ class ArmDriver:
         self.mode = Mode.DISCONNECTED
         self.fault: Fault | None = None
         self.reading: Reading | None = None
+        self.released = False              # the motors carry no current, whatever the mode
         self.seq = 0
         self.exchanged_ns = 0              # [ns] wall clock at which the boards answered, mean
         self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
@@ -143,6 +144,14 @@ class ArmDriver:
         if self.mode in (Mode.STARTING, Mode.ENABLED):
             self.mode = Mode.DISABLED
         return Answer(True, self.mode.name)
+
+    def release(self) -> None:
+        """Nobody will speak to the boards any more: no current and no watchdog, in any mode.
+
+        A fault stays. `released` is set back by whoever goes on with the cycle.
+        """
+        self.disable()
+        self.released = True
 
     def clear_fault(self) -> Answer:
         """Leave the safe state for DISABLED, if what caused it is gone.
@@ -267,14 +276,17 @@ class ArmDriver:
 
     def _may_drive(self, monitor: BoardMonitor) -> bool:
         """In the safe state a board that reset or failed must not be started again."""
+        if self.released:
+            return False
         if self.mode in (Mode.STARTING, Mode.ENABLED):
             return True
         return self.mode == Mode.DAMPING and monitor.was_driving
 
     def _judge(self, exchanges: Sequence[Exchange]) -> list[BoardState] | None:
         complete = True
+        driving = self.mode in (Mode.ENABLED, Mode.DAMPING) and not self.released
         for monitor, exchange in zip(self._monitors, exchanges, strict=True):
-            fault = monitor.observe(exchange, driving=self.mode in (Mode.ENABLED, Mode.DAMPING),
+            fault = monitor.observe(exchange, driving=driving,
                                     position_may_jump=self._start.rebasing)
             complete = complete and monitor.fresh
             if fault is None:

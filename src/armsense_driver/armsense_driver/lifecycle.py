@@ -63,6 +63,11 @@ class LoopNode(LifecycleNode):
         self.deactivate()
         return super().on_deactivate(state)
 
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        if self.loop is not None:          # from active: a finalized node must not drive
+            self.on_deactivate(state)
+        return super().on_shutdown(state)
+
     def _all_health(self) -> list[Health]:
         loop = self.loop
         if loop is None:

@@ -113,6 +113,8 @@ class MotorBoardNode(LoopNode):
         self._wants_enable = settings.enable_on_start
 
     def make_loop(self) -> PacedLoop | LockstepLoop:
+        assert self._driver is not None
+        self._driver.released = False
         self.get_logger().info(
             f'{self._config.arm}: {len(self._config.joints)} joints on '
             f'{self._settings.hardware} at {self._config.rate:g} Hz'
@@ -133,7 +135,7 @@ class MotorBoardNode(LoopNode):
         """Last words: the motors carry no current any more."""
         if self._driver is not None:
             with self._lock:
-                self._driver.disable()
+                self._driver.release()
                 for _ in range(2):             # the second reply shows that the first was heard
                     self._driver.cycle()
 
