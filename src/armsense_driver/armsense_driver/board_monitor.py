@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from armsense_core.model import ArmConfig
 from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.protocol import BoardError, BoardState
+from armsense_driver.protocol.units import RESISTANCE_PER_OHM
 from armsense_driver.transport.counters import Outcome
 from armsense_driver.transport.link import Exchange
 
@@ -20,6 +21,7 @@ _BOARD_FAULTS = {
     BoardError.OTHER: FaultKind.DRIVER_CHIP,
     BoardError.LINK_FAILURE: FaultKind.BUS_OFF,
 }
+_HIGHEST_RESISTANCE = 0xFFFF / RESISTANCE_PER_OHM     # [ohm] that fits on the wire
 _LOSS_FAULTS = {
     Outcome.DROP: FaultKind.BOARD_LOST,
     Outcome.CRC: FaultKind.BOARD_CORRUPT,
@@ -61,7 +63,9 @@ class BoardMonitor:
         self._period = period
         for joint in config.joints.values():
             if joint.slot is not None and joint.slot.board == number:
-                self._resistance[joint.slot.motor - 1] = joint.resistance
+                if joint.resistance is not None:
+                    self._resistance[joint.slot.motor - 1] = min(joint.resistance,
+                                                                 _HIGHEST_RESISTANCE)
                 self._jump[joint.slot.motor - 1] = (joint.gear_ratio * self._settings.jump,
                                                     joint.gear_ratio * joint.peak_velocity)
 
@@ -118,7 +122,7 @@ class BoardMonitor:
 
     def _all_ready(self, state: BoardState) -> bool:
         ready = state.status.motor_ready
-        return all(ready[m] for m in (0, 1) if self._resistance[m] is not None)
+        return all(ready[m] for m in (0, 1) if self._jump[m] is not None)
 
     def _check_jump(self, before: BoardState, now: BoardState) -> None:
         # A host that stood still reads late; the board's own clock tells how late.
@@ -138,7 +142,7 @@ class BoardMonitor:
             return None
         for motor, expected in enumerate(self._resistance):
             measured = self.state.motors[motor].resistance
-            if expected is None or measured == 0.0:   # CAN boards do not report it
+            if expected is None or measured == 0.0:   # not stated, or not reported (CAN)
                 continue
             if abs(measured - expected) > self._settings.resistance_tolerance * expected:
                 return Fault(FaultKind.BOARD_SWAPPED,

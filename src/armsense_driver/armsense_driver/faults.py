@@ -18,8 +18,8 @@ class FaultKind(Enum):
                    'pose, then clear the fault; to clear it once more says that the arm is there')
     BOARD_REJECTS = ('a board rejects the commands | check the wiring towards the board, then '
                      'clear the fault')
-    BOARD_SWAPPED = ('a motor does not turn as its encoder says | check the order of the boards '
-                     'and the directions in the arm file')
+    BOARD_SWAPPED = ("a motor's coil resistance is not that of the arm file | check the order of "
+                     'the boards and the resistances in the arm file')
     WATCHDOG = ('a board stopped because commands came too late | power-cycle the board at the '
                 'home pose (or enable again on CAN); run the host with real-time priority')
     ENCODER = ('a board reports an encoder error | check encoder and alignment, power-cycle at '

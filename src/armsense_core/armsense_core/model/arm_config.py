@@ -123,7 +123,9 @@ class JointConfig:
     safe_damping: float = quantity(1.0, unit='Nm s/rad', low=0,
                                    text='brakes the joint in the safe state')
     backlash: float = quantity(0.0, unit='rad', low=0)
-    resistance: float = quantity(0.1, unit='ohm', above=0, text='of one phase')
+    resistance: float | None = quantity(
+        None, unit='ohm', above=0,
+        text='of one phase as the boards report it; tells swapped boards where it is stated')
     friction: FrictionConfig = FrictionConfig()
     motor_encoder: EncoderConfig = EncoderConfig()
     joint_encoder: EncoderConfig | None = None

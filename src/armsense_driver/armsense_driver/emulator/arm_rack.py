@@ -20,6 +20,7 @@ from armsense_driver.emulator.profile import profile_by_name
 from armsense_driver.emulator.rack import BoardRack
 
 _UNUSED = MotorPhysics(current_noise=0.0)
+_RESISTANCE = 0.1     # [ohm] of a motor whose arm file states none; assumed
 
 
 class _Input(NamedTuple):
@@ -134,7 +135,8 @@ class ArmRack:
 def _physics(joint: JointConfig, noise: bool) -> MotorPhysics:
     sensor = joint.current_sensor
     return MotorPhysics(
-        torque_constant=joint.motor_torque_constant, resistance=joint.resistance,
+        torque_constant=joint.motor_torque_constant,
+        resistance=_RESISTANCE if joint.resistance is None else joint.resistance,
         max_current=joint.current_limit,
         continuous_current=joint.current_limit,   # assumed: the limit is also the thermal one
         counts_per_turn=joint.motor_encoder.counts,
