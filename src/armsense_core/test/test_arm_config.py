@@ -90,6 +90,9 @@ def joint_with(**changes) -> dict:
      'own.yaml: load_cells.positions[0] is [0, 0, 0]; it must be a list of 2'),
     ({**ARM, 'boards': {'protocol': 'spi'}},
      "own.yaml: boards.protocol: unknown value 'spi'; known: udriver_spi"),
+    ({**ARM, 'boards': {'index_search': True}},
+     'own.yaml: boards.index_search needs the offset of every joint, its angle at the index '
+     'pulse; none is stated for joint1'),
 ])
 def test_bad_arm(tmp_path, data, text):
     with pytest.raises(ArmsenseError) as error:

@@ -101,7 +101,7 @@ class ArmDriver:
         # there and report an encoder error.
         self._outputs = [(self.map.drives(k, 0), self.map.drives(k, 1))
                          for k in range(self.map.boards)]
-        self._start = StartUp(self.map, self.settings)
+        self._start = StartUp(self.map, self.guard, self.settings)
         self._told: list[Fault] = []       # lost zeros that the user has been told of
         self._command: JointCommand | None = None
         self._fast = 0                     # periods at overspeed
@@ -255,8 +255,8 @@ class ArmDriver:
         joint = self.guard.limp(position)
         if self.mode == Mode.DAMPING:
             joint = self.guard.damping(position)
-        elif self.mode == Mode.STARTING:
-            joint = self._start.command(self.guard, position)
+        elif self.mode == Mode.STARTING and self.reading is not None:
+            joint = self._start.command(position, self.reading.velocity)
         elif self.mode == Mode.ENABLED:
             if self._command is None or self.reading is None:
                 joint = self.guard.damping(position)
@@ -317,7 +317,7 @@ class ArmDriver:
                 self.mode = Mode.DISABLED
                 self.fault = None
         elif self.mode == Mode.STARTING:
-            outcome = self._start.advance(states)
+            outcome = self._start.advance(states, reading.position)
             if isinstance(outcome, Fault):
                 self.fail(outcome)
             elif outcome:

@@ -82,6 +82,8 @@ class JointMap:
         self._turns: list[tuple[int, int] | None] = [None] * self.n
         self._home = config.home or (0.0,) * self.n
         self._idle = MotorCommand()
+        self.slots = slots                                      # (board, motor) by joint
+        self.turns = [tau / abs(c.per_joint) for c in self._channels]   # [rad] per motor turn
 
     def rezero(self) -> None:
         """Forget the turns of the link-side encoders (the arm was moved while off)."""
@@ -114,16 +116,9 @@ class JointMap:
                 kp * gain, kd * gain, limit, ki * gain))
         return boards
 
-    def joint_of(self, board: int, motor: int) -> str:
-        """Name of the joint on a motor; the motor's number where it drives none."""
-        for name, c in zip(self.joint_names, self._channels, strict=True):
-            if (c.board, c.motor) == (board, motor):
-                return name
-        return f'board {board} motor {motor + 1}'
-
     def drives(self, board: int, motor: int) -> bool:
         """Whether a joint hangs on this motor."""
-        return any((c.board, c.motor) == (board, motor) for c in self._channels)
+        return (board, motor) in self.slots
 
     def _link_angles(self, adc: Sequence[int], motor: Sequence[float]) -> list[float]:
         angles = []

@@ -190,7 +190,7 @@ class BoardsConfig:
     spi_mode: int = quantity(0, low=0, high=3)
     can_channels: tuple[str, ...] = ('can0', 'can1')
     timeout_ms: int = quantity(50, low=0, high=255, text='watchdog of the board; 0: off')
-    index_search: bool = False
+    index_search: bool = False     # `offset` of a joint is then its angle at the index pulse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +236,10 @@ class ArmConfig:
             if target is not None and target not in self.joints:
                 raise BadValue(f'joints.{name}.elastic.coupled_to', target,
                                f'one of {", ".join(self.joints)}')
+        without = [name for name, joint in self.joints.items() if joint.offset is None]
+        if self.boards is not None and self.boards.index_search and without:
+            raise ArmsenseError('boards.index_search needs the offset of every joint, its angle '
+                                f'at the index pulse; none is stated for {", ".join(without)}')
 
     @property
     def joint_names(self) -> tuple[str, ...]:
