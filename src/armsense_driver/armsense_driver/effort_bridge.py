@@ -17,6 +17,8 @@ from armsense_driver.command_guard import CommandGuard, GuardLimits
 from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.joint_map import JointCommand, Reading
 
+NO_STATES = 'no joint states arrive'
+
 
 class EffortBridge:
     """Modes, guard and law for one arm."""
@@ -36,6 +38,7 @@ class EffortBridge:
         self.mode = Mode.DISCONNECTED
         self.fault: Fault | None = None
         self.seq = 0
+        self._lack = NO_STATES
         self._torque_per_ampere = [j.torque_per_ampere for j in config.joints.values()]
         self._command_timeout = command_timeout
         self._collision_answer = collision_answer
@@ -50,7 +53,7 @@ class EffortBridge:
             return Answer(True, 'enabled')
         if self.mode == Mode.ENABLED:
             return Answer(True, 'already enabled')
-        reason = self.fault.explanation if self.fault else 'no joint states arrive'
+        reason = self.fault.explanation if self.fault else self._lack
         return Answer(False, f'cannot enable in mode {self.mode.name}: {reason}')
 
     def disable(self) -> Answer:
@@ -73,10 +76,11 @@ class EffortBridge:
         if self.mode != Mode.DAMPING:
             self.mode, self.fault = Mode.DAMPING, fault
 
-    def silence(self) -> None:
-        """The robot has not reported for too long."""
+    def silence(self, lack: str = NO_STATES) -> None:
+        """The robot has told nothing of use for too long; `lack` says what is missing."""
+        self._lack = lack
         if self.mode == Mode.ENABLED:
-            self.fail(Fault(FaultKind.BOARD_STALE, 'no joint states'))
+            self.fail(Fault(FaultKind.JOINT_STATES, lack))
         elif self.mode == Mode.DISABLED:
             self.mode = Mode.DISCONNECTED
 
@@ -94,13 +98,21 @@ class EffortBridge:
         """State from a joint-state message with any order of names, checked against the limits.
 
         Raises:
-            ArmsenseError: A joint or its effort is missing.
+            ArmsenseError: A joint, its velocity or its effort is missing.
         """
         reading = self.watch(names, position, velocity, effort)
+        if not velocity:
+            # Differences of positions that come when they come would do for neither of the two.
+            raise ArmsenseError('joint_states has no velocities; who moves a robot needs them to '
+                                'brake it and to see that it is too fast (passive:=true only '
+                                'watches and works without)')
         if self.mode == Mode.DISCONNECTED:
             self.mode = Mode.DISABLED
-        if not all(isfinite(v) for v in (*reading.position, *reading.velocity)):
-            self.fail(Fault(FaultKind.JUMP, 'a joint state is no number'))
+        bad = [f'{name} is at {q} rad with {dq} rad/s' for name, q, dq in zip(
+            self.names, reading.position, reading.velocity, strict=True)
+            if not isfinite(q + dq)]
+        if bad:
+            self.fail(Fault(FaultKind.JOINT_STATES, ', '.join(bad)))
         elif self.mode == Mode.ENABLED:
             self._check(reading)
         return reading
@@ -116,7 +128,7 @@ class EffortBridge:
         if missing:
             raise ArmsenseError(f'joint_states lacks {", ".join(missing)}; it has '
                                 f'{", ".join(names)}')
-        velocity = velocity or [nan] * len(names)   # which nobody needs who has the positions
+        velocity = velocity or [nan] * len(names)   # an observer has its own from the positions
         if not len(position) == len(velocity) == len(effort) == len(names):
             raise ArmsenseError('joint_states needs position and effort of every joint')
         order = [list(names).index(name) for name in self.names]

@@ -48,6 +48,9 @@ class FaultKind(Enum):
     COLLISION_UNANSWERED = ('a collision was reported and no controller answered it in time | '
                             'check the controller, then clear')
     EMERGENCY_STOP = 'emergency stop | clear the fault when it is safe'
+    JOINT_STATES = ("the robot's joint states are missing or unusable | it gets zero efforts now, "
+                    'with which a robot without gravity compensation sinks: check its driver, '
+                    'then clear the fault')
     LOCKSTEP_TIMEOUT = ('in lock-step nobody answered a state | check that controller and '
                         'observer run')
 

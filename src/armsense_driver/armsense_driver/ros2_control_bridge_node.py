@@ -8,8 +8,10 @@ Passive, it only reads: the robot moves by its own driver, and the observer watc
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -18,7 +20,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import Mode
 from armsense_driver.arm_limits import guard_limits
-from armsense_driver.effort_bridge import EffortBridge
+from armsense_driver.effort_bridge import EffortBridge, NO_STATES
 from armsense_driver.faults import Fault, FaultKind
 from armsense_driver.joint_map import JointCommand, Reading
 from armsense_driver.lifecycle import LoopNode
@@ -34,6 +36,8 @@ from armsense_driver.loop import (
 )
 from armsense_driver.parameters import declare, Parameter
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
+
+LAST_WORDS = Duration(seconds=0.5)   # longest wait until they are heard
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
@@ -71,6 +75,8 @@ class Ros2ControlBridgeNode(LoopNode):
         self._published: Any = None
         self._wants_enable = settings.enable_on_start
         self._reported = ''
+        self._heard = 0.0          # [s] monotonic, when the robot last told of all its joints
+        self._limp = True          # what was sent last is zero, or nothing was
         n = model.n
         self._states = StreamPublisher(self, MotorStates, 'motor_states', n,
                                        {'joint_position': 0, 'strain': 0}, 'base_link')
@@ -86,6 +92,20 @@ class Ros2ControlBridgeNode(LoopNode):
         return ReactiveLoop(self._joint_states, self._step, timeout=self._settings.silence,
                             on_silence=self._silence)
 
+    def close(self) -> None:
+        if self.loop is not None:
+            self.deactivate()
+
+    def deactivate(self) -> None:
+        """Last words: a forwarding controller keeps the last effort for ever."""
+        if self._passive:
+            return
+        self._bridge.disable()
+        self._let_go()
+        self._publish_mode(0)
+        for publisher in (self._efforts, self._mode):
+            publisher.wait_for_all_acked(LAST_WORDS)
+
     def _step(self, message: JointState) -> None:
         bridge = self._bridge
         for collision in self._collisions.drain():
@@ -99,10 +119,9 @@ class Ros2ControlBridgeNode(LoopNode):
         try:
             reading = take(message.name, message.position, message.velocity, message.effort)
         except ArmsenseError as error:
-            if str(error) != self._reported:
-                self._reported = str(error)
-                self.get_logger().error(self._reported)
+            self._complain(str(error))
             return
+        self._heard = time.monotonic()
         if self._wants_enable and bridge.mode == Mode.DISABLED:
             self._wants_enable = False
             bridge.enable()
@@ -111,10 +130,28 @@ class Ros2ControlBridgeNode(LoopNode):
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         self._publish(reading, stamp)
 
-    def _silence(self) -> None:
-        self._bridge.silence()
+    def _complain(self, lack: str) -> None:
+        """Joint states of others, such as a gripper's, do not end the silence of the robot."""
+        if lack != self._reported:
+            self._reported = lack
+            self.get_logger().error(lack)
+        if time.monotonic() - self._heard > self._settings.silence:
+            self._silence(lack)
+
+    def _silence(self, lack: str = NO_STATES) -> None:
+        self._bridge.silence(lack)
         if not self._passive:
+            self._let_go()
             self._publish_mode(0)
+
+    def _let_go(self) -> None:
+        """Zero efforts, unless that is what the robot has."""
+        if self._limp:
+            return
+        self._limp = True
+        self._efforts.publish(Float64MultiArray(data=[0.0] * len(self._bridge.names)))
+        self.get_logger().warning(
+            'zero efforts sent: without gravity compensation or brakes of its own the robot sinks')
 
     def _publish(self, reading: Reading, stamp_ns: int) -> None:
         message = self._states.message
@@ -125,7 +162,9 @@ class Ros2ControlBridgeNode(LoopNode):
         message.enabled = self._passive or self._bridge.mode == Mode.ENABLED
         self._states.publish()
         if not self._passive:
-            self._efforts.publish(Float64MultiArray(data=self._bridge.efforts(reading)))
+            efforts = self._bridge.efforts(reading)
+            self._limp = not any(efforts)
+            self._efforts.publish(Float64MultiArray(data=efforts))
             self._publish_mode(stamp_ns)
 
     def _publish_mode(self, stamp_ns: int) -> None:
@@ -138,6 +177,10 @@ class Ros2ControlBridgeNode(LoopNode):
                              explanation=fault.explanation if fault else '')
         message.stamp.sec, message.stamp.nanosec = divmod(stamp_ns, 10**9)
         self._mode.publish(message)
+        if fault is not None:
+            self.get_logger().error(f'{self._bridge.mode.name}: {fault.name}: {fault.explanation}')
+        else:
+            self.get_logger().info(self._bridge.mode.name)
 
     def _service(self, name: str) -> Any:
         def serve(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -82,7 +82,8 @@ def test_bad_commands_lead_to_damping(bridge, change, fault):
 def test_a_robot_that_falls_silent_is_noticed_and_latched(bridge):
     enabled(bridge)
     bridge.silence()
-    assert bridge.fault.name == 'board_stale'
+    assert bridge.fault.name == 'joint_states'
+    assert 'without gravity compensation sinks' in bridge.fault.explanation
     assert not bridge.enable().success
     assert bridge.clear_fault().success
     assert bridge.enable().success
@@ -116,4 +117,18 @@ def test_a_state_that_is_no_number_stops_the_arm(bridge):
     enabled(bridge)
     reading = read(bridge, q=[math.nan, 0.1, 0.4, 0.2])
     assert bridge.mode == Mode.DAMPING
+    assert bridge.fault.name == 'joint_states'
+    assert 'joint3 is at nan rad' in bridge.fault.explanation
     assert all(math.isfinite(e) for e in bridge.efforts(reading))
+
+
+def test_who_moves_a_robot_needs_its_velocities_and_who_watches_it_does_not(bridge):
+    assert all(math.isnan(v) for v in bridge.watch(NAMES, Q, [], ZERO).velocity)
+    with pytest.raises(ArmsenseError, match='no velocities.*brake.*passive') as lack:
+        bridge.read(NAMES, Q, [], ZERO)
+    assert bridge.mode == Mode.DISCONNECTED
+    assert bridge.fault is None
+    bridge.silence(str(lack.value))
+    assert 'no velocities' in bridge.enable().message
+    read(bridge)                                      # with velocities
+    assert bridge.enable().success

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 import signal
 import time
 
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from node_process import finish, own_node, PATIENCE, start
 import pytest
 from rclpy.executors import SingleThreadedExecutor
@@ -18,13 +20,15 @@ from armsense_msgs.msg import DriverMode, MotorCommands, MotorStates
 JOINTS = ['joint1', 'joint2', 'joint3', 'joint4']
 HOME = [0.0, 0.6, 0.0, -0.6]
 ZERO = [0.0] * 4
+SLOW = [0.1] * 4           # [rad/s] reported, so that damping is not zero
 TORQUE = [0.1, 0.2, 0.3, 0.4]
 
 
 class Robot:
-    """At rest; every state that the bridge makes of it is answered by the controllers."""
+    """Reports one pose and a slow motion; controllers answer what the bridge makes of it."""
 
-    def __init__(self, node) -> None:
+    def __init__(self, node, process) -> None:
+        self.process = process
         self.states: list[MotorStates] = []
         self.modes: list[DriverMode] = []
         self.efforts: list[Float64MultiArray] = []
@@ -49,13 +53,27 @@ class Robot:
             publisher.publish(MotorCommands(seq=state.seq, position=HOME, velocity=ZERO,
                                             torque=TORQUE, kp=ZERO, kd=ZERO, ki=ZERO))
 
-    def live(self, until: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
+    def live(self, until: Callable[[], bool], joints: list[str] = JOINTS) -> None:
+        """Report these joints, none if it is empty, and hear the bridge."""
+        deadline, n = time.monotonic() + PATIENCE, len(joints)
         while not until():
             assert time.monotonic() < deadline
-            self._joint_states.publish(JointState(name=JOINTS, position=HOME, velocity=ZERO,
-                                                  effort=ZERO))
+            if joints:
+                self._joint_states.publish(JointState(
+                    name=joints, position=HOME[:n], velocity=SLOW[:n], effort=ZERO[:n]))
             self._executor.spin_once(timeout_sec=0.005)
+
+    def move(self) -> None:
+        """Until the controller's torque reaches the robot."""
+        self.add_controller()
+        self.live(lambda: bool(self.efforts) and list(self.efforts[-1].data) == TORQUE)
+
+    def change_state(self, transition: int) -> None:
+        client = self._node.create_client(ChangeState, 'ros2_control_bridge/change_state')
+        assert client.wait_for_service(PATIENCE)
+        future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
+        self.live(future.done)
+        assert future.result().success
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -67,7 +85,7 @@ def robot() -> Iterator[Robot]:
                     'enable_on_start:=true', 'silence:=1.0')
     try:
         with own_node() as node:
-            robot = Robot(node)
+            robot = Robot(node, process)
             yield robot
             robot.close()
     finally:
@@ -76,8 +94,7 @@ def robot() -> Iterator[Robot]:
 
 
 def test_one_controller_moves_the_robot_and_two_do_not(robot):
-    robot.add_controller()
-    robot.live(lambda: bool(robot.efforts) and list(robot.efforts[-1].data) == TORQUE)
+    robot.move()
     begin = len(robot.states)
     robot.live(lambda: len(robot.states) > begin + 20)
     assert robot.modes[-1].mode == DriverMode.ENABLED
@@ -86,3 +103,49 @@ def test_one_controller_moves_the_robot_and_two_do_not(robot):
     assert robot.modes[-1].fault == 'two_controllers'
     assert 'stop the others' in robot.modes[-1].explanation
     robot.live(lambda: list(robot.efforts[-1].data) != TORQUE)
+
+
+@pytest.mark.parametrize(('joints', 'cause'), [
+    ([], 'no joint states'), (['finger'], 'lacks joint1, joint2, joint3, joint4; it has finger')])
+def test_a_robot_that_tells_nothing_of_its_joints_is_left_without_effort(robot, joints, cause):
+    robot.move()
+    robot.live(lambda: robot.modes[-1].mode == DriverMode.DAMPING, joints)
+    assert robot.modes[-1].fault == 'joint_states'
+    assert cause in robot.modes[-1].explanation
+    assert 'sinks' in robot.modes[-1].explanation
+    robot.live(lambda: list(robot.efforts[-1].data) == ZERO, joints)
+
+
+def test_damping_does_not_outlive_the_joint_states(robot):
+    robot.move()
+    robot.add_controller()
+    robot.live(lambda: robot.modes[-1].mode == DriverMode.DAMPING)
+    sent = len(robot.efforts)
+    robot.live(lambda: len(robot.efforts) > sent + 20)
+    assert max(robot.efforts[-1].data) < 0.0
+    quiet = time.monotonic() + 0.5          # half of `silence`: nothing is under way any more
+    robot.live(lambda: time.monotonic() > quiet, [])
+    sent = len(robot.efforts)
+    robot.live(lambda: len(robot.efforts) > sent, [])
+    assert list(robot.efforts[-1].data) == ZERO
+
+
+def test_the_last_words_after_ctrl_c_are_zero_efforts(robot):
+    robot.move()
+    robot.process.send_signal(signal.SIGINT)
+    robot.live(lambda: robot.process.poll() is not None)
+    heard = time.monotonic() + 0.5
+    robot.live(lambda: time.monotonic() > heard, [])
+    assert list(robot.efforts[-1].data) == ZERO
+    assert robot.modes[-1].mode == DriverMode.DISABLED
+
+
+def test_a_deactivated_bridge_leaves_no_effort(robot):
+    robot.move()
+    robot.change_state(Transition.TRANSITION_DEACTIVATE)
+    robot.live(lambda: list(robot.efforts[-1].data) == ZERO)
+    assert robot.modes[-1].mode == DriverMode.DISABLED
+    robot.change_state(Transition.TRANSITION_ACTIVATE)
+    begin = len(robot.states)
+    robot.live(lambda: len(robot.states) > begin + 20)
+    assert list(robot.efforts[-1].data) == ZERO       # nobody has enabled it again
