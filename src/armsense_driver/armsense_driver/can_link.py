@@ -1,8 +1,9 @@
 """One `udriver_can` board as the driver sees any board; the host closes its loops.
 
 The board takes currents only, so `iq = kp (p_ref - p) + kd (v_ref - v) + ki int + ff` is computed
-here once a period from the newest measurements. Its status comes once a second: a board error is
-therefore known within a second, while a silent bus is known within a few periods.
+here once a period from the measurements of the period before. Without them there is no current:
+damping by an old velocity would be a constant push. The board's status comes once a second: its
+errors are therefore known within a second, while a silent bus is known within a few periods.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class CanLink:
         self._switches: tuple[bool, bool, bool, int] | None = None
         self._index: list[float | None] = [None, None]     # [rad] where the pulse was seen
         self._zero = [0.0, 0.0]               # [rad] subtracted from positions
-        self._silent = False                  # the last exchange brought nothing
+        self._measured = False                # the last exchange brought all measurements
         self._count = 0
 
     def exchange(self, command: BoardCommand) -> Exchange:
@@ -64,10 +65,11 @@ class CanLink:
             self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
         except can.CanError:
             self._switches = None             # everything is said again when the bus is back
+            self._measured = False
             self.counters.observe(Outcome.DROP, 0.0)
             return Exchange(None, Outcome.DROP, False, None)
         outcome = self._collect()
-        self._silent = outcome is Outcome.DROP
+        self._measured = outcome is Outcome.OK
         self.counters.observe(outcome, perf_counter() - start)
         if outcome is not Outcome.OK:
             return Exchange(None, outcome, False, None)
@@ -77,7 +79,7 @@ class CanLink:
         """Tell the board what has changed: enables, watchdog, streams."""
         motors = command.motor_enable if command.enable else (False, False)
         wanted = (command.enable, *motors, command.timeout_ms)
-        if self._switches is None or self._silent:   # a board that was reset streams nothing
+        if not self._measured:                # a board that was reset streams nothing
             self._set(CommandCode.SEND_ALL, 1)
         if wanted == self._switches:
             return
@@ -91,7 +93,8 @@ class CanLink:
         self._switches = wanted
 
     def _currents(self, command: BoardCommand) -> tuple[float, float]:
-        if not command.enable or _NEEDED - self._pairs.keys():
+        if not command.enable or not self._measured:
+            self._integral = [0.0, 0.0]
             return 0.0, 0.0
         one, two = command.motors
         return self._law(0, one), self._law(1, two)

@@ -642,6 +642,8 @@ class LoopbackBus:
         import can
         self._rack, self._number, self._can = rack, number, can
         self._queue = []
+        self.deaf = False                    # what the board tells is lost
+        self.currents = None                 # newest reference [A]
 
     @property
     def state(self):
@@ -650,6 +652,9 @@ class LoopbackBus:
 
     def send(self, message, timeout=None):
         from armsense_driver.emulator import CanFrame
+        from armsense_driver.protocol import udriver_can as wire
+        if message.arbitration_id == wire.ID_CURRENT_REFERENCE:
+            self.currents = wire.decode_currents(bytes(message.data))
         if self.state is not self._can.BusState.ACTIVE:
             raise self._can.CanOperationError('bus off')
         self._rack.routed(self._number).receive(
@@ -657,6 +662,8 @@ class LoopbackBus:
 
     def recv(self, timeout=None):
         self._queue += self._rack.routed(self._number).drain()
+        if self.deaf:
+            self._queue.clear()
         if not self._queue:
             return None
         frame = self._queue.pop(0)
@@ -667,7 +674,8 @@ class LoopbackBus:
 def can_arm(faults=()):
     arm = Arm()
     arm.rack = ArmRack(arm.config, 'can', seed=3, alignment=0.05, faults=faults)
-    links = [CanLink(LoopbackBus(arm.rack.rack, b), DT, timeout=0.0) for b in range(2)]
+    arm.buses = [LoopbackBus(arm.rack.rack, b) for b in range(2)]
+    links = [CanLink(bus, DT, timeout=0.0) for bus in arm.buses]
     arm.driver = ArmDriver(arm.config, guard_limits(arm.model), links,
                            DriverSettings(period=DT, board_timeout_ms=20))
     return arm
@@ -695,3 +703,29 @@ def test_can_bus_off_is_named():
     arm.run(0.4)
     assert arm.driver.mode == Mode.DAMPING
     assert arm.driver.fault.name in ('bus_off', 'board_lost')
+
+
+def swinging_can_arm():
+    arm = can_arm()
+    arm.run(0.1)
+    arm.driver.enable()
+    arm.run(0.3)
+    arm.controller = arm.swing
+    arm.run(0.3)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    return arm
+
+
+def test_on_can_nothing_drives_an_arm_that_is_not_measured():
+    arm = swinging_can_arm()
+    for bus in arm.buses:
+        bus.deaf = True
+    arm.run(2 * DT)
+    assert [bus.currents for bus in arm.buses] == [(0.0, 0.0)] * 2
+    speed = np.abs(arm.dq)
+    for _ in range(100):
+        arm.run(5 * DT)
+        assert np.all(np.abs(arm.dq) <= speed)
+        speed = np.abs(arm.dq)
+    assert [bus.currents for bus in arm.buses] == [(0.0, 0.0)] * 2
+    assert arm.driver.fault.name == 'board_lost'
