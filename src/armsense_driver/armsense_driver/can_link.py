@@ -24,6 +24,7 @@ from armsense_driver.protocol.messages import (
     MotorState,
 )
 from armsense_driver.protocol.udriver_can import CommandCode
+from armsense_driver.transport.can_bus import ERROR_BUS_OFF
 from armsense_driver.transport.counters import LinkCounters, Outcome
 from armsense_driver.transport.link import Exchange
 
@@ -51,6 +52,7 @@ class CanLink:
         self._switches: tuple[bool, bool, bool, int] | None = None
         self._index: list[float | None] = [None, None]     # [rad] where the pulse was seen
         self._zero = [0.0, 0.0]               # [rad] subtracted from positions
+        self._bus_off = False                 # the CAN controller has said so
         self._measured = False                # the last exchange brought all measurements
         self._count = 0
 
@@ -60,20 +62,25 @@ class CanLink:
         for k in (0, 1):
             seen = self._index[k]
             self._zero[k] = seen if command.index_compensation[k] and seen is not None else 0.0
+        sent = self._say(command)
+        outcome = self._collect(self._timeout if sent else 0.0)   # why it was not sent may wait
+        self._measured = outcome is Outcome.OK and not self._bus_off
+        self.counters.observe(outcome, perf_counter() - start)
+        if outcome is not Outcome.OK:
+            return Exchange(None, outcome, False, None)
+        if not sent:
+            self.counters.observe_rejection()
+        return Exchange(self._state(), outcome, sent, None)
+
+    def _say(self, command: BoardCommand) -> bool:
+        """Send what the board shall do; False: the bus does not take it."""
         try:
             self._switch(command)
             self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
         except can.CanError:
             self._switches = None             # everything is said again when the bus is back
-            self._measured = False
-            self.counters.observe(Outcome.DROP, 0.0)
-            return Exchange(None, Outcome.DROP, False, None)
-        outcome = self._collect()
-        self._measured = outcome is Outcome.OK
-        self.counters.observe(outcome, perf_counter() - start)
-        if outcome is not Outcome.OK:
-            return Exchange(None, outcome, False, None)
-        return Exchange(self._state(), outcome, True, None)
+            return False
+        return True
 
     def _switch(self, command: BoardCommand) -> None:
         """Tell the board what has changed: enables, watchdog, streams."""
@@ -112,19 +119,24 @@ class CanLink:
     def _position(self, number: int) -> float:
         return self._pairs[wire.ID_POSITION][number] - self._zero[number]
 
-    def _collect(self) -> Outcome:
-        """Read until one whole set of measurements is there and nothing newer waits."""
+    def _collect(self, timeout: float) -> Outcome:
+        """Read until one whole set of measurements is there and nothing newer waits.
+
+        When the bus goes off, the set before is taken once more, to carry that error.
+        """
         missing = set(_NEEDED)
-        deadline = monotonic() + self._timeout
+        deadline = monotonic() + timeout
         while True:
             message = self._receive(deadline if missing else 0.0)
             if message is None:
                 return Outcome.DROP if missing else Outcome.OK
             if message.is_error_frame:
-                self._status = BoardStatus(
-                    (self._status & ~0xF) | BoardError.LINK_FAILURE
-                    if self._bus.state is not can.BusState.ACTIVE else self._status & ~0xF)
+                # The frame itself tells: `state` of python-can's SocketCAN bus never changes.
+                if message.arbitration_id & ERROR_BUS_OFF:
+                    self._bus_off = True
+                    missing -= self._pairs.keys()
                 continue
+            self._bus_off = False             # whoever hears a board is on the bus
             try:
                 self._take(message)
             except FrameError:
@@ -163,7 +175,8 @@ class CanLink:
             current=pairs[wire.ID_CURRENT][k], adc=round(adc[k] * 65536.0) & 0xFFFF)
             for k in (0, 1))
         detected = (self._index[0] is not None) << 10 | (self._index[1] is not None) << 9
-        return BoardState(BoardStatus(self._status | detected), self._count,
+        status = self._status & ~0xF | BoardError.LINK_FAILURE if self._bus_off else self._status
+        return BoardState(BoardStatus(status | detected), self._count,
                           (motors[0], motors[1]), self._count)
 
     def _set(self, code: CommandCode, value: int) -> None:

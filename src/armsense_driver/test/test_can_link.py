@@ -7,10 +7,17 @@ import pytest
 
 from armsense_driver.can_link import CanLink
 from armsense_driver.protocol import udriver_can as wire
-from armsense_driver.protocol.messages import BoardCommand, MotorCommand
+from armsense_driver.protocol.messages import (
+    BoardCommand,
+    BoardError,
+    BoardStatus,
+    MotorCommand,
+)
+from armsense_driver.transport.can_bus import ERROR_BUS_OFF, ERROR_RESTARTED
 from armsense_driver.transport.counters import Outcome
 
 PERIOD = 0.01     # [s]
+ERROR_NO_ACKNOWLEDGE = 0x20
 SPEED = 3.0       # [rad/s] of both motors
 DAMPING = MotorCommand(kd=0.5, current_limit=10.0)
 BRAKE = BoardCommand(enable=True, motors=(DAMPING, DAMPING), timeout_ms=20)
@@ -24,22 +31,29 @@ class Bus:
     def __init__(self):
         self.waiting: list[can.Message] = []
         self.currents: list[tuple[float, float]] = []
+        self.full = False       # sending fails
 
     def send(self, message, timeout=None):
+        if self.full:
+            raise can.CanOperationError('no buffer space available')
         if message.arbitration_id == wire.ID_CURRENT_REFERENCE:
             self.currents.append(wire.decode_currents(bytes(message.data)))
 
     def recv(self, timeout=None):
         return self.waiting.pop(0) if self.waiting else None
 
-    def tell(self, arbitration_id, data=bytes(8)):
+    def tell(self, arbitration_id, data=bytes(8), error=False):
         self.waiting.append(can.Message(arbitration_id=arbitration_id, data=data,
-                                        is_extended_id=False))
+                                        is_extended_id=False, is_error_frame=error))
 
     def measure(self):
         self.tell(wire.ID_CURRENT)
         self.tell(wire.ID_POSITION)
         self.tell(wire.ID_VELOCITY, wire.encode_velocities(SPEED, SPEED))
+
+    def tell_status(self, error=BoardError.NONE):
+        self.tell(wire.ID_STATUS, wire.encode_status(BoardStatus.build(
+            system=not error, enabled=(True, True), ready=(True, True), error=error)))
 
 
 @pytest.fixture
@@ -85,3 +99,27 @@ def test_what_was_integrated_before_a_silence_is_forgotten(bus, link):
     listen(link, bus, integrate)
     listen(link, bus, integrate)
     assert bus.currents[-1][0] == pytest.approx(2.0 * PERIOD, abs=1e-3)
+
+
+@pytest.mark.parametrize('error_class', [ERROR_NO_ACKNOWLEDGE, ERROR_RESTARTED])
+def test_an_error_frame_does_not_hide_what_the_board_reports(bus, link, error_class):
+    bus.tell_status(BoardError.ENCODER_1)
+    assert listen(link, bus).state.status.error is BoardError.ENCODER_1
+    bus.tell(error_class, error=True)
+    assert listen(link, bus).state.status.error is BoardError.ENCODER_1
+
+
+@pytest.mark.parametrize('full', [False, True])
+def test_a_bus_that_is_off_is_told_until_it_carries_something_again(bus, link, full):
+    bus.tell_status()
+    assert listen(link, bus).state.status.error is BoardError.NONE
+    bus.full = full
+    bus.tell(ERROR_BUS_OFF, error=True)
+    off = link.exchange(BRAKE)
+    assert off.state.status.error is BoardError.LINK_FAILURE
+    assert off.accepted != full
+    assert link.exchange(BRAKE).outcome is Outcome.DROP
+    bus.full = False
+    bus.tell(ERROR_RESTARTED, error=True)
+    assert listen(link, bus).state.status.error is BoardError.NONE
+    assert bus.currents[-1] == (0.0, 0.0)

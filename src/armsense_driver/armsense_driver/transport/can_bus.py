@@ -1,8 +1,9 @@
 """python-can buses: SocketCAN for the real boards, SEQPACKET for emulated ones.
 
 Both are `can.BusABC`, so the driver's CAN code cannot tell them apart. Bus-off is told as
-SocketCAN tells it: an error frame arrives, `state` becomes ERROR and `send` raises
-`CanOperationError` until a "restarted" error frame arrives.
+SocketCAN tells it: an error frame arrives and `send` raises `CanOperationError` until a
+"restarted" error frame arrives. `state` tells it only here; python-can's bus for SocketCAN is
+always ACTIVE.
 """
 
 from __future__ import annotations
