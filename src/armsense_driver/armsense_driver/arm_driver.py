@@ -40,6 +40,7 @@ class BoardLink(Protocol):
     """What the driver needs of a board, whatever bus it hangs on."""
 
     counters: LinkCounters
+    recovers_by_enable: bool     # after a trip of the board's watchdog; else by a power-cycle
 
     def exchange(self, command: BoardCommand) -> Exchange: ...
 
@@ -164,7 +165,7 @@ class ArmDriver:
         lost = self._lost_zeros()
         for monitor in self._monitors:
             monitor.forget()               # what the user has dealt with; the rest is still there
-            trouble = monitor.trouble()
+            trouble = self._hindrance(monitor)
             if trouble is not None and trouble is not monitor.lost_zero:
                 return Answer(False, trouble.explanation)
         if self.reading is not None:
@@ -282,6 +283,14 @@ class ArmDriver:
             return True
         return self.mode == Mode.DAMPING and monitor.was_driving
 
+    def _hindrance(self, monitor: BoardMonitor) -> Fault | None:
+        """Trouble of a board that enabling it would not end."""
+        trouble = monitor.trouble()
+        if trouble is not None and trouble.kind is FaultKind.WATCHDOG \
+                and self.links[monitor.number].recovers_by_enable:
+            return None
+        return trouble
+
     def _judge(self, exchanges: Sequence[Exchange]) -> list[BoardState] | None:
         complete = True
         driving = self.mode in (Mode.ENABLED, Mode.DAMPING) and not self.released
@@ -293,7 +302,7 @@ class ArmDriver:
                 continue
             if self.mode in (Mode.STARTING, Mode.ENABLED):
                 self.fail(fault)
-            elif self.mode == Mode.DISABLED:
+            elif self.mode == Mode.DISABLED and self._hindrance(monitor) is not None:
                 self.mode = Mode.DISCONNECTED
                 self.fault = fault
         self._show_lost_zero()
@@ -313,7 +322,7 @@ class ArmDriver:
 
     def _advance(self, states: Sequence[BoardState], reading: Reading) -> None:
         if self.mode == Mode.DISCONNECTED:
-            if all(monitor.trouble() is None for monitor in self._monitors):
+            if all(self._hindrance(monitor) is None for monitor in self._monitors):
                 self.mode = Mode.DISABLED
                 self.fault = None
         elif self.mode == Mode.STARTING:

@@ -34,6 +34,8 @@ _NEEDED = frozenset((wire.ID_CURRENT, wire.ID_POSITION, wire.ID_VELOCITY))
 class CanLink:
     """Exchanges commands and states with one CAN board."""
 
+    recovers_by_enable = True
+
     def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005) -> None:
         """Make a link.
 
@@ -93,6 +95,7 @@ class CanLink:
         self._set(CommandCode.RECEIVE_TIMEOUT_MS, command.timeout_ms)
         self._set(CommandCode.SYSTEM_ENABLE, command.enable)
         if command.enable:                    # a board after an error wants to hear a zero first
+            self._status = BoardStatus(self._status & ~0xF)   # cleared by this, or told again
             self._integral = [0.0, 0.0]
             self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
         self._set(CommandCode.MOTOR_1_ENABLE, motors[0])

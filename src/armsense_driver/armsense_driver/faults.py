@@ -21,7 +21,8 @@ class FaultKind(Enum):
     BOARD_SWAPPED = ("a motor's coil resistance is not that of the arm file | check the order of "
                      'the boards and the resistances in the arm file')
     WATCHDOG = ('a board stopped because commands came too late | power-cycle the board at the '
-                'home pose (or enable again on CAN); run the host with real-time priority')
+                'home pose (on CAN clear the fault and enable again); run the host with real-time '
+                'priority')
     ENCODER = ('a board reports an encoder error | check encoder and alignment, power-cycle at '
                'the home pose')
     ROLLOVER = 'a motor has turned beyond the range of its counter | power-cycle at the home pose'

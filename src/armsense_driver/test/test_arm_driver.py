@@ -308,6 +308,7 @@ def test_host_stalls(stall, survives):
     else:
         assert arm.driver.mode == Mode.DAMPING
         assert arm.driver.fault.name == 'watchdog'
+        assert 'power-cycle' in arm.driver.clear_fault().message
         assert arm.rack.rack.unsafe_frames == 0
 
 
@@ -725,3 +726,32 @@ def test_on_can_nothing_drives_an_arm_that_is_not_measured():
         speed = np.abs(arm.dq)
     assert [bus.currents for bus in arm.buses] == [(0.0, 0.0)] * 2
     assert arm.driver.fault.name == 'board_lost'
+
+
+def test_on_can_enabling_recovers_from_a_watchdog():
+    arm = swinging_can_arm()
+    arm.stalled = True
+    arm.run(0.06)
+    arm.stalled = False
+    arm.run(1.1)                                    # the boards tell it once a second
+    assert arm.driver.fault.name == 'watchdog'
+    under_way = arm.rack.rack.unsafe_frames         # sent before the host could read it
+    assert not arm.driver.enable().success
+    assert arm.driver.clear_fault().success
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.DISABLED         # never enabled by itself
+    arm.controller = lambda reading: arm.hold(reading)._replace(position=list(reading.position))
+    assert arm.driver.enable().success
+    arm.run(1.1)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
+    assert all(board.system_enabled for board in arm.rack.rack.boards)
+    assert arm.rack.rack.unsafe_frames == under_way
+
+
+def test_on_can_an_error_that_enabling_does_not_clear_stays():
+    arm = can_arm([Fault('driver_fault', start=0.6)])
+    arm.run(0.1)
+    arm.driver.enable()
+    arm.run(1.6)
+    assert arm.driver.fault.name == 'driver_chip'
+    assert 'power-cycle' in arm.driver.clear_fault().message

@@ -123,3 +123,13 @@ def test_a_bus_that_is_off_is_told_until_it_carries_something_again(bus, link, f
     bus.tell(ERROR_RESTARTED, error=True)
     assert listen(link, bus).state.status.error is BoardError.NONE
     assert bus.currents[-1] == (0.0, 0.0)
+
+
+def test_an_error_is_gone_with_the_enabling_that_clears_it(bus, link):
+    rest = BoardCommand()
+    bus.tell_status(BoardError.RECEIVE_TIMEOUT)
+    assert listen(link, bus, rest).state.status.error is BoardError.RECEIVE_TIMEOUT
+    assert listen(link, bus, rest).state.status.error is BoardError.RECEIVE_TIMEOUT
+    assert listen(link, bus).state.status.error is BoardError.NONE
+    bus.tell_status(BoardError.RECEIVE_TIMEOUT)      # it came too late again
+    assert listen(link, bus).state.status.error is BoardError.RECEIVE_TIMEOUT

@@ -34,6 +34,8 @@ class Exchange(NamedTuple):
 class SpiLink:
     """Exchanges commands and states with one SPI board and owns the frame index."""
 
+    recovers_by_enable = False
+
     def __init__(self, protocol: SpiProtocol, transport: SpiTransport,
                  first_index: int = 0, retries: int = 0) -> None:
         """Make a link.
