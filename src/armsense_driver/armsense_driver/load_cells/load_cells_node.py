@@ -28,7 +28,6 @@ from armsense_driver.load_cells.reading import CellSource
 from armsense_driver.load_cells.serial_source import SerialSource
 from armsense_driver.loop import PacedLoop, run_node, StreamPublisher
 from armsense_driver.parameters import declare, Parameter
-from armsense_driver.transport.base import TransportUnavailable
 from armsense_driver.transport.can_bus import open_can_bus
 from armsense_driver.transport.spi_device import SpidevTransport
 from armsense_msgs.msg import LoadCells
@@ -80,10 +79,7 @@ class LoadCellsNode(LoopNode):
         self.monitor = CellMonitor(self._read_calibration(layout.cells), MonitorOptions(
             capacity=config.load_cells.capacity, noise=config.load_cells.noise,
             stale_time=self._settings.stale_time))
-        try:
-            self._source = self._open(layout.cells)
-        except TransportUnavailable as error:
-            raise ArmsenseError(str(error)) from error
+        self._source = self._open(layout.cells)
         self._stream = StreamPublisher(self, LoadCells, 'load_cells', layout.cells,
                                        frame_id='base_link')
         self._problems: tuple[str, ...] = ()

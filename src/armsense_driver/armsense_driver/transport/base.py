@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from armsense_core.errors import ArmsenseError
 
-class TransportUnavailable(OSError):
+
+class TransportUnavailable(OSError, ArmsenseError):
     """The device or socket cannot be opened; the message says what to do."""
 
 
