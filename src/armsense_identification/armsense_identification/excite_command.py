@@ -35,6 +35,7 @@ from armsense_core.excitation import (
 )
 from armsense_core.excitation.preview import preview_figure
 from armsense_core.model import ArmModel
+from armsense_identification.outputs import check_target
 
 Handler = Callable[[argparse.Namespace], int]
 
@@ -93,9 +94,9 @@ def add_design(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def design(options: argparse.Namespace) -> int:
     """Design, write the file and the figure, tell what came out."""
-    for path in (options.out, options.figure):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ArmsenseError(f'the folder {path.absolute().parent} does not exist')
+    check_target(options.out, 'excite.yaml')
+    if options.figure is not None:
+        check_target(options.figure, 'excite.png')
     model = ArmModel.load(options.arm, options.model)
     console = Console(stderr=True, highlight=False)
     with Bar(TextColumn('designing'), BarColumn(), TextColumn('{task.description}'),

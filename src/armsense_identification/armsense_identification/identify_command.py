@@ -29,6 +29,7 @@ from armsense_core.identify.robot_file import RobotFile
 from armsense_identification.fleet import Fleet, show_fleet
 from armsense_identification.identify_job import Identification, run, Subject
 from armsense_identification.input_files import expand
+from armsense_identification.outputs import check_target
 from armsense_identification.payload_job import find_payload, payload_words
 
 
@@ -75,6 +76,8 @@ def _subject(options: argparse.Namespace) -> Subject:
 
 def _single(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
     """One model of all recordings."""
+    if options.out:
+        check_target(options.out, 'model.yaml')
     with _bar() as bar:
         task = bar.add_task('', total=1.0)
         job = run(subject, expand(options.data), expand(options.validate),

@@ -11,6 +11,19 @@ import tempfile
 from armsense_core.errors import ArmsenseError
 
 
+def check_target(file: Path, example: str) -> None:
+    """Raise where `file` cannot be written: asked before the work, nothing is lost.
+
+    Args:
+        file: What shall be written.
+        example: A name that would do in its place, where it is a folder.
+    """
+    if file.is_dir():
+        raise ArmsenseError(f'{file} is a folder; name a file, such as {file / example}')
+    if not file.absolute().parent.is_dir():
+        raise ArmsenseError(f'the folder {file.absolute().parent} does not exist')
+
+
 @contextlib.contextmanager
 def together(folder: Path) -> Iterator[Path]:
     """A folder to write into; at the end all its files move into `folder`, or none does.
@@ -26,6 +39,9 @@ def together(folder: Path) -> Iterator[Path]:
 
 
 def _move(files: list[Path], folder: Path, stage: Path) -> None:
+    for file in files:
+        if (folder / file.name).is_dir():   # it would go with all that is in it
+            raise ArmsenseError(f'{folder / file.name} is a folder; name a file instead')
     old = stage / '.old'
     old.mkdir()
     moved: list[Path] = []

@@ -18,6 +18,7 @@ from armsense_identification.bag_facts import BagFacts, model_hash
 from armsense_identification.identify_job import run, Subject
 from armsense_identification.input_files import expand
 from armsense_identification.motion_file import read_motion
+from armsense_identification.outputs import check_target
 from armsense_identification.recording_check import check_recording, Run, verdict
 
 # Names of the action's goal and of the estimators.
@@ -47,8 +48,7 @@ class DesignRequest:
 def design(request: DesignRequest, tell: Tell) -> Outcome:
     """Design an excitation and write it; tells `Progress`."""
     out = Path(request.out or 'excite.yaml')
-    if not out.absolute().parent.is_dir():
-        raise ArmsenseError(f'the folder {out.absolute().parent} does not exist')
+    check_target(out, 'excite.yaml')
     options = schema.load(DesignOptions, request.options, 'goal')
     model = ArmModel.load(request.arm, request.model or None)
 
@@ -81,6 +81,7 @@ def identify(request: IdentifyRequest, tell: Tell) -> Outcome:
     if not request.bags:
         raise ArmsenseError('no bag is given')
     out = Path(request.out or 'model.yaml')
+    check_target(out, 'model.yaml')
     subject = Subject.of_arm(request.arm)
     robot = replace(subject.robot, estimator=METHODS[request.method])
     subject = subject._replace(robot=robot)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from robot_data import write_motion, write_robot
 
+from armsense_core.errors import ArmsenseError
 from armsense_core.model.model_file import ModelFile
+from armsense_identification import identify_command, tasks
 from armsense_identification.identify_command import main
 
 PAYLOAD = 0.4                          # [kg]
@@ -118,6 +120,22 @@ def test_mistakes_end_with_one_line_and_no_file(folder, tmp_path, capsys, change
     assert error.startswith('identify: ')
     assert text in error
     assert list(tmp_path.iterdir()) == []
+
+
+def never(*_, **__):
+    raise AssertionError('it began to identify')
+
+
+def test_a_folder_as_target_is_refused_before_the_fit(folder, tmp_path, monkeypatch, capsys):
+    for module in (identify_command, tasks):
+        monkeypatch.setattr(module, 'run', never)
+    (tmp_path / 'kept.mcap').write_text('precious')
+    assert main([str(folder / 'train.csv'), '--robot', str(folder / 'robot.yaml'), '--out',
+                 str(tmp_path)]) == 1
+    assert f'such as {tmp_path}/model.yaml' in capsys.readouterr().err
+    with pytest.raises(ArmsenseError, match='is a folder'):
+        tasks.identify(tasks.IdentifyRequest(('run',), 'laas4', str(tmp_path)), print)
+    assert (tmp_path / 'kept.mcap').read_text() == 'precious'
 
 
 def test_numbers_that_are_none(folder, capsys):

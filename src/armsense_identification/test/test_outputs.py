@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from armsense_core.errors import ArmsenseError
-from armsense_identification.outputs import report_name, together
+from armsense_identification.outputs import check_target, report_name, together
 
 
 def test_all_appear_at_the_end(tmp_path):
@@ -49,6 +49,24 @@ def test_old_files_come_back_when_a_move_fails(tmp_path, monkeypatch):
     with pytest.raises(ArmsenseError, match='No space left'):
         write()
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'old', 'b': 'old'}
+
+
+def test_a_folder_is_never_replaced_by_a_file(tmp_path):
+    (tmp_path / 'b').mkdir()
+    (tmp_path / 'b' / 'run.mcap').write_text('precious')
+
+    def write():
+        with together(tmp_path) as stage:
+            for name in 'ab':
+                (stage / name).write_text('new')
+
+    with pytest.raises(ArmsenseError, match='b is a folder; name a file'):
+        write()
+    assert (tmp_path / 'b' / 'run.mcap').read_text() == 'precious'
+    assert [path.name for path in tmp_path.iterdir()] == ['b']
+    with pytest.raises(ArmsenseError, match='such as .*b/model.yaml'):
+        check_target(tmp_path / 'b', 'model.yaml')
+    check_target(tmp_path / 'a', 'model.yaml')
 
 
 @pytest.mark.parametrize(('model', 'report'), [
