@@ -1,5 +1,6 @@
 """The whole way from recordings to a model, on an arm whose parameters are known."""
 
+from dataclasses import replace
 from pathlib import Path
 import sys
 
@@ -56,6 +57,16 @@ def test_friction_lies_near_its_intervals(truth, found):
     half = 0.5 * np.diff(found.intervals[40:], axis=1)
     assert np.all(half > 0.0)
     assert np.all(half[:8] < 0.02)
+
+
+@pytest.mark.parametrize('estimator', ['consistent', 'wls'])
+def test_the_error_on_left_out_blocks_is_that_of_the_model_itself(truth, estimator):
+    run = truth.record(1, 8.0, 100.0)
+    turned = replace(run, tau=run.tau * [1.0, 1.0, -1.0, 1.0])   # fits no arm that can exist
+    options = Options(gravity=DOWN, terms=('viscous', 'coulomb'), estimator=estimator)
+    found = identify([turned], truth.nominal, options)
+    assert found.train.percent > 5.0
+    assert found.cross_validated_percent > 0.9 * found.train.percent
 
 
 @pytest.mark.parametrize('gravity', [(0.0, 9.81, 0.0), (0.0, 0.0, 9.81)])

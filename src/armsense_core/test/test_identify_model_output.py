@@ -58,6 +58,13 @@ def test_the_file_predicts_the_identified_torques(axes, gears, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_the_file_names_the_estimator():
+    _, model = identified(np.eye(4))
+    assert model_file(model, [], {}).provenance.method == 'physically consistent least squares'
+    other = model_file(replace(model, estimator='huber'), [], {}).provenance.method
+    assert other == 'huber, then the nearest links that can exist'
+
+
 def test_arm_and_drive_of_the_nodes_give_the_link_torque_back(tmp_path):
     _, model = identified(np.eye(4))
     model = replace(model, ripples=())

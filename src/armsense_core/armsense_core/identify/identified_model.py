@@ -84,14 +84,13 @@ class IdentifiedModel:
     torque_delay: float            # of the torques behind the motion [s]
     train: TorqueError
     unconstrained_percent: float   # training error without physical consistency
-    cross_validated_percent: float
+    cross_validated_percent: float   # on blocks of time that were left out of the fit in turn
     intervals: Array               # 95 % of links and drive coefficients, (10 n + drives, 2)
     nominal: Array                 # parameters of the URDF, (10 n,)
     base: BaseEstimate | None = None    # base parameters from the data alone
     estimator: str = 'consistent'
     residual_mean: Array | None = None    # of the training errors in the torque band [Nm], (n,)
     residual_sigma: Array | None = None   # (n,)
-    left_out_percent: Array | None = None   # errors on blocks of time left out of the fit
     findings: tuple[Finding, ...] = ()    # what is known of each inertial parameter
     kept: tuple[str, ...] = ()     # parameters that the motion does not tell: nominal value kept
     ripples: tuple[Ripple, ...] = ()

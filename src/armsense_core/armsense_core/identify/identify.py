@@ -26,7 +26,7 @@ from armsense_core.identify.model_selection import (
 )
 from armsense_core.identify.options import Options
 from armsense_core.identify.recording import Array, check_enough, check_excited, Recording
-from armsense_core.identify.state import consistent_score, find_gravity, robust, State
+from armsense_core.identify.state import cross_validate_consistent, find_gravity, robust, State
 from armsense_core.identify.training import Prepared, Training
 from armsense_core.model.arm_model import ArmModel
 
@@ -145,13 +145,13 @@ def _choose_consistent(state: State, choice: Choice) -> tuple[State, Choice]:
     gravities = {tuple(g): g for g in (level, state.gravity, tilted.gravity)}
     without = tuple(t for t in choice.terms if t != 'inertia')
     terms = [choice.terms] if state.options.terms else list(dict.fromkeys((without, choice.terms)))
-    best, decided, lowest = state, choice, np.inf
+    best, decided = state, replace(choice, score=np.inf, percent=np.inf)
     for prior in dict.fromkeys((max(choice.prior, Choice(()).prior), choice.prior)):
         for chosen in terms:
             for gravity in gravities.values():
-                candidate = replace(choice, terms=chosen, prior=prior)
                 moved = replace(state, gravity=gravity)
-                score = consistent_score(moved, candidate)
-                if score < (1.0 - GAIN) * lowest:   # simpler models come first
-                    best, decided, lowest = moved, candidate, score
+                candidate = cross_validate_consistent(
+                    moved, replace(choice, terms=chosen, prior=prior))
+                if candidate.score < (1.0 - GAIN) * decided.score:   # simpler models come first
+                    best, decided = moved, candidate
     return best, decided

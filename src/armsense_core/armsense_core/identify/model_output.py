@@ -58,7 +58,7 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
                                     blocks[model.model.n:], strict=True))
     return ModelFile.create(
         model.model, model.parameters,
-        Provenance.now('physically consistent least squares', files, shown),
+        Provenance.now(method(model), files, shown),
         drives=drives, friction=dict(zip(joints, blocks, strict=False)), couplings=couplings,
         gravity=tuple(map(float, model.gravity)),
         timing=Timing(torque_delay=model.torque_delay, velocity_delay=model.velocity_delay),
@@ -67,6 +67,13 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
                                  coefficients=tuple(map(float, r.coefficients)))
                       for r in model.ripples),
         covariance=_covariance(model))
+
+
+def method(model: IdentifiedModel) -> str:
+    """How the parameters were estimated, in words."""
+    if model.estimator == 'consistent':
+        return 'physically consistent least squares'
+    return f'{model.estimator}, then the nearest links that can exist'
 
 
 def file_torque(file: ModelFile, nominal: ArmModel, q: Array, dq: Array, ddq: Array) -> Array:

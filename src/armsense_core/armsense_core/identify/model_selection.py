@@ -91,7 +91,11 @@ def cross_validate(problem: Problem, choice: Choice) -> Choice:
         theta = np.zeros(total.Ay.shape[2])
         theta[index] = fit(problem, choice, leave_out=block)
         squares += total.only(block).squares(theta)
-    power = total.yy.sum(axis=0)
+    return judged(choice, squares, total.yy.sum(axis=0))
+
+
+def judged(choice: Choice, squares: Array, power: Array) -> Choice:
+    """The choice with its score, from sums of squares of error and torque, (n,) each."""
     percent = 100.0 * float(np.sqrt(squares.sum() / power.sum()))
     joints = 100.0 * float(np.mean(np.sqrt(squares / np.maximum(power, 1e-300))))
     return replace(choice, score=float(np.sqrt(percent * joints)), percent=percent)

@@ -9,7 +9,14 @@ import numpy as np
 from armsense_core.identify.design import NormalEquations
 from armsense_core.identify.feasible import link_bounds, solve_feasible
 from armsense_core.identify.gravity import refine_gravity, search_gravity
-from armsense_core.identify.model_selection import Choice, cross_validate, fit, GAIN, Problem
+from armsense_core.identify.model_selection import (
+    Choice,
+    cross_validate,
+    fit,
+    GAIN,
+    judged,
+    Problem,
+)
 from armsense_core.identify.options import Options
 from armsense_core.identify.recording import Array
 from armsense_core.identify.regression import huber_weights
@@ -76,17 +83,15 @@ def find_gravity(state: State, terms: tuple[str, ...], search: bool = False) -> 
     return state if keep else replace(state, gravity=found)
 
 
-def consistent_score(state: State, choice: Choice) -> float:
-    """Score of physically consistent models on blocks of time that were left out."""
+def cross_validate_consistent(state: State, choice: Choice) -> Choice:
+    """The choice with the score of physically consistent models on blocks that were left out."""
     total = state.data.equations(FOLDS if len(state.data.columns) == 1 else 1)
     T = total.selection(state.gravity, state.data.drive.places(choice.terms))
     squares = np.zeros(total.n)
     for block in range(len(total.yy)):
         theta, _ = consistent(state, total.without(block), choice, state.gravity)
         squares += total.only(block).squares(T @ theta)
-    power = total.yy.sum(axis=0)
-    joints = np.mean(np.sqrt(squares / power))
-    return float(np.sqrt(np.sqrt(squares.sum() / power.sum()) * joints))
+    return judged(choice, squares, total.yy.sum(axis=0))
 
 
 def consistent(state: State, equations: NormalEquations, choice: Choice,

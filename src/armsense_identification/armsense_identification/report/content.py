@@ -9,6 +9,7 @@ import numpy as np
 
 from armsense_core.identify.friction_columns import UNITS
 from armsense_core.identify.identified_model import IdentifiedModel
+from armsense_core.identify.model_output import method
 from armsense_core.identify.validation import TorqueError
 from armsense_core.model.model_file import file_hash, Provenance
 from armsense_identification.bag_facts import BagFacts
@@ -25,7 +26,6 @@ from armsense_identification.report.words import (
 KINDS = {'m': ('mass', 'kg'), 'mx': ('first moment', 'kg m'), 'my': ('first moment', 'kg m'),
          'mz': ('first moment', 'kg m')}
 INERTIA = ('inertia', 'kg m²')
-METHODS = {'consistent': 'physically consistent least squares (semidefinite program)'}
 
 
 def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def provenance(job: Identification) -> dict[str, Any]:
             sources.append({'use': use, 'file': path.name, 'sha256': file_hash(path),
                             'motion': facts.motion, 'checks': facts.checks,
                             'model_sha256': facts.model_sha256})
-    known = Provenance.now(METHODS.get(job.model.estimator, job.model.estimator))
+    known = Provenance.now(method(job.model))
     return {'method': known.method, 'versions': known.versions, 'sources': sources,
             'urdf': job.subject.robot.urdf, 'seconds': job.result['seconds'],
             'step_seconds': job.result['step_seconds']}

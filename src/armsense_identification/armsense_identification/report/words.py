@@ -32,6 +32,9 @@ def verdict(job: Identification, facts: dict[str, Any]) -> dict[str, str]:
     where = ('on parts of the recording that were left out in turn' if seen is None
              else 'on motion that was not used for the fit')
     grade = 'good' if percent <= GOOD else 'usable' if percent <= USABLE else 'poor'
+    if grade == 'good' and result['train_percent'] > GOOD:
+        grade = 'usable'
+        where += f' ({result["train_percent"]:.2g} % on the training)'
     if not result['feasible']:
         grade = 'poor'
     body = ('every link is physically possible' if result['feasible']
