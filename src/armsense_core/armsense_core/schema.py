@@ -71,6 +71,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def write_yaml(instance: Any, path: Path) -> None:
     """Write a dataclass instance, whole or not at all."""
     text = yaml.safe_dump(dump(instance), sort_keys=False, width=100, default_flow_style=None)
+    try:
+        _write_whole(text, path)
+    except OSError as error:
+        raise ArmsenseError(f'cannot write {path}: {error.strerror or error}') from error
+
+
+def _write_whole(text: str, path: Path) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with os.fdopen(handle, 'w') as file:

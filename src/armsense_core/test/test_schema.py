@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,6 +161,15 @@ def test_bad_yaml_file(tmp_path, content, text):
     assert text in str(error.value)
     assert str(path) in str(error.value)
     assert '\n' not in str(error.value)
+
+
+def test_yaml_where_nobody_can_write(tmp_path):
+    with pytest.raises(ArmsenseError, match='cannot write /proc/arm.yaml: '):
+        schema.write_yaml(Inner(size=1.0), Path('/proc/arm.yaml'))
+    (tmp_path / 'arm.yaml').mkdir()
+    with pytest.raises(ArmsenseError, match='cannot write .*arm.yaml: Is a directory'):
+        schema.write_yaml(Inner(size=1.0), tmp_path / 'arm.yaml')
+    assert [p.name for p in tmp_path.iterdir()] == ['arm.yaml']
 
 
 def test_missing_yaml_file(tmp_path):

@@ -35,7 +35,7 @@ from armsense_core.excitation import (
 )
 from armsense_core.excitation.preview import preview_figure
 from armsense_core.model import ArmModel
-from armsense_identification.outputs import check_target
+from armsense_identification.outputs import check_target, refusals_told
 
 Handler = Callable[[argparse.Namespace], int]
 
@@ -95,8 +95,9 @@ def add_design(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def design(options: argparse.Namespace) -> int:
     """Design, write the file and the figure, tell what came out."""
     check_target(options.out, 'excite.yaml')
-    if options.figure is not None:
-        check_target(options.figure, 'excite.png')
+    figure = None if options.no_figure else options.figure or options.out.with_suffix('.png')
+    if figure is not None:
+        check_target(figure, 'excite.png')
     model = ArmModel.load(options.arm, options.model)
     console = Console(stderr=True, highlight=False)
     with Bar(TextColumn('designing'), BarColumn(), TextColumn('{task.description}'),
@@ -115,8 +116,9 @@ def design(options: argparse.Namespace) -> int:
                 progress=show, cancelled=cancelled)
         bar.update(task, completed=1.0)
     result.excitation.write(options.out)
-    if not options.no_figure:
-        preview_figure(result.excitation, model, options.figure or options.out.with_suffix('.png'))
+    if figure is not None:
+        with refusals_told(figure.absolute().parent):
+            preview_figure(result.excitation, model, figure)
     _tell(result, options, console)
     return 0
 

@@ -23,6 +23,9 @@ from armsense_core.identify.identified_model import IdentifiedModel
 from armsense_core.parallel import run_tasks
 from armsense_identification.bag_facts import BagFacts
 from armsense_identification.identify_job import recorded_motion, run, Subject
+from armsense_identification.outputs import check_target, refusals_told
+
+TABLE = 'fleet.json'
 
 
 class Day(NamedTuple):
@@ -65,7 +68,9 @@ class Fleet:
     def run(self, jobs: int = 1, scheduler: str | None = None,
             progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
         """Identify every day, then judge every arm's first model on its later days."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with refusals_told(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        check_target(self.folder / TABLE, TABLE)
         tell = progress or (lambda done, total: None)
         total = 2 * len(self.days)
         work = functools.partial(identify_day, self.subject, self.folder.absolute())
@@ -81,7 +86,8 @@ class Fleet:
             tell(len(self.days) + done, total)
         report = {'robot': self.subject.robot.robot,
                   'days': [found[day.name].record for day in self.days]}
-        (self.folder / 'fleet.json').write_text(json.dumps(report, indent=1))
+        with refusals_told(self.folder):
+            (self.folder / TABLE).write_text(json.dumps(report, indent=1))
         return report
 
     def _first_models(self, found: dict[str, Found]) -> dict[str, IdentifiedModel]:
@@ -123,7 +129,8 @@ def identify_day(subject: Subject, folder: Path, day: Day) -> Found:
     try:
         job = run(subject, day.files)
         place = folder / day.name
-        place.mkdir(exist_ok=True)
+        with refusals_told(folder):
+            place.mkdir(exist_ok=True)
         write_all(job, place / 'model.yaml')
     except ArmsenseError as error:
         return Found(day, record | {'error': str(error)}, None)

@@ -20,8 +20,20 @@ def check_target(file: Path, example: str) -> None:
     """
     if file.is_dir():
         raise ArmsenseError(f'{file} is a folder; name a file, such as {file / example}')
-    if not file.absolute().parent.is_dir():
-        raise ArmsenseError(f'the folder {file.absolute().parent} does not exist')
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise ArmsenseError(f'the folder {folder} does not exist')
+    with refusals_told(folder), tempfile.TemporaryFile(dir=folder):
+        pass                                # rights alone do not tell: a disk may be read-only
+
+
+@contextlib.contextmanager
+def refusals_told(folder: Path) -> Iterator[None]:
+    """Where the system refuses to write: one line that says where and why."""
+    try:
+        yield
+    except OSError as error:
+        raise ArmsenseError(f'cannot write into {folder}: {error.strerror or error}') from error
 
 
 @contextlib.contextmanager
@@ -32,7 +44,8 @@ def together(folder: Path) -> Iterator[Path]:
     """
     if not folder.is_dir():
         raise ArmsenseError(f'the folder {folder} does not exist')
-    with tempfile.TemporaryDirectory(dir=folder, prefix='.writing_') as name:
+    with refusals_told(folder), \
+            tempfile.TemporaryDirectory(dir=folder, prefix='.writing_') as name:
         stage = Path(name)
         yield stage
         _move(sorted(stage.iterdir(), key=lambda path: path.stat().st_mtime_ns), folder, stage)
@@ -53,12 +66,12 @@ def _move(files: list[Path], folder: Path, stage: Path) -> None:
             moved.append(target)
             os.replace(file, target)
             target.chmod(0o644)
-    except OSError as error:
+    except OSError:
         for target in moved:
             target.unlink(missing_ok=True)
             if (old / target.name).exists():
                 os.replace(old / target.name, target)
-        raise ArmsenseError(f'cannot write into {folder}: {error.strerror}') from error
+        raise
 
 
 def report_name(model: Path, suffix: str) -> str:

@@ -11,7 +11,7 @@ from robot_data import write_motion, write_robot
 
 from armsense_core.errors import ArmsenseError
 from armsense_core.model.model_file import ModelFile
-from armsense_identification import identify_command, tasks
+from armsense_identification import fleet, identify_command, tasks
 from armsense_identification.identify_command import main
 
 PAYLOAD = 0.4                          # [kg]
@@ -136,6 +136,19 @@ def test_a_folder_as_target_is_refused_before_the_fit(folder, tmp_path, monkeypa
     with pytest.raises(ArmsenseError, match='is a folder'):
         tasks.identify(tasks.IdentifyRequest(('run',), 'laas4', str(tmp_path)), print)
     assert (tmp_path / 'kept.mcap').read_text() == 'precious'
+
+
+@pytest.mark.parametrize(('option', 'target', 'text'), [
+    ('--out', '/nowhere/model.yaml', 'the folder /nowhere does not exist'),
+    ('--out', '/proc/model.yaml', 'cannot write into /proc'),
+    ('--fleet', '/proc/fleet', 'cannot write into /proc/fleet')])
+def test_a_target_that_cannot_be_written_is_told_before_the_fit(
+        folder, monkeypatch, capsys, option, target, text):
+    monkeypatch.setattr(identify_command, 'run', never)
+    monkeypatch.setattr(fleet, 'identify_day', never)
+    assert main([str(folder / 'train.csv'), '--robot', str(folder / 'robot.yaml'), option,
+                 target, '--jobs', '1']) == 1
+    assert text in capsys.readouterr().err
 
 
 def test_numbers_that_are_none(folder, capsys):

@@ -51,6 +51,29 @@ def test_old_files_come_back_when_a_move_fails(tmp_path, monkeypatch):
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'old', 'b': 'old'}
 
 
+def test_what_the_system_refuses_is_told(tmp_path):
+    (tmp_path / 'a').write_text('old')
+
+    def fill_the_disk():
+        with together(tmp_path) as stage:
+            (stage / 'a').write_text('new')
+            raise OSError(28, 'No space left on device')
+
+    def write_where_nobody_can():
+        with together(Path('/proc')):
+            pass
+
+    with pytest.raises(ArmsenseError, match=f'cannot write into {tmp_path}: No space left'):
+        fill_the_disk()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'old'}
+    with pytest.raises(ArmsenseError, match='cannot write into /proc: '):
+        write_where_nobody_can()
+    with pytest.raises(ArmsenseError, match='cannot write into /proc: '):
+        check_target(Path('/proc/model.yaml'), 'model.yaml')
+    check_target(tmp_path / 'b', 'model.yaml')
+    assert [p.name for p in tmp_path.iterdir()] == ['a']
+
+
 def test_a_folder_is_never_replaced_by_a_file(tmp_path):
     (tmp_path / 'b').mkdir()
     (tmp_path / 'b' / 'run.mcap').write_text('precious')

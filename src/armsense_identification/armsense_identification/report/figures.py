@@ -145,9 +145,10 @@ def whiteness_figure(model: IdentifiedModel, evidence: Evidence) -> str:
         figure = Figure(figsize=(7.2, 3.0), layout='constrained')
         axes = figure.subplots()
         for k, name in enumerate(model.model.joint_names):
-            lag = np.arange(LAGS + 1) * step
-            axes.plot(1e3 * lag / evidence.rate, _correlation(evidence.residual[::step, k]),
-                      color=COLORS[k % len(COLORS)], lw=1.2, label=name)
+            correlation = _correlation(evidence.residual[::step, k])
+            lag = np.arange(len(correlation)) * step
+            axes.plot(1e3 * lag / evidence.rate, correlation, color=COLORS[k % len(COLORS)],
+                      lw=1.2, label=name)
         band = 1.96 / np.sqrt(len(evidence.residual[::step]))
         axes.axhspan(-band, band, color=GREY, alpha=0.3, lw=0)
         axes.set_xlim(0.0, 1e3 * LAGS * step / evidence.rate)
@@ -158,9 +159,11 @@ def whiteness_figure(model: IdentifiedModel, evidence: Evidence) -> str:
 
 
 def _correlation(error: Array) -> Array:
+    """With itself, up to LAGS samples later or as many as there are."""
     x = error - error.mean()
     power = max(float(x @ x), 1e-300)
-    return np.array([x[lag:] @ x[:len(x) - lag] for lag in range(LAGS + 1)]) / power
+    lags = range(min(LAGS + 1, len(x)))
+    return np.array([x[lag:] @ x[:len(x) - lag] for lag in lags]) / power
 
 
 def _svg(figure: Figure, name: str) -> str:

@@ -26,10 +26,11 @@ def write_all(job: Identification, out: Path) -> tuple[Path, Path, Path]:
     evidence = Evidence.of(job)
     facts = content(job, evidence)
     page, data = report_name(out, '.html'), report_name(out, '.json')
+    html, model = render(job, evidence, facts), job.model_file()
     with together(out.absolute().parent) as stage:
         (stage / data).write_text(json.dumps(facts, indent=1))
-        (stage / page).write_text(render(job, evidence, facts))
-        job.model_file().write(stage / out.name)
+        (stage / page).write_text(html)
+        model.write(stage / out.name)
     return out, out.with_name(page), out.with_name(data)
 
 
