@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
 from armsense_collision.bag_imu import base_motion, Mounting
-from armsense_core.errors import ArmsenseError, UnknownName
+from armsense_core.errors import ArmsenseError
 from armsense_core.simulate import Tape
 from armsense_driver.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
 from armsense_driver.payload import TOPIC
 from armsense_identification.bag_reader import messages
+from armsense_identification.bag_topic import choose_states
+from armsense_identification.fast_decoder import MOTOR_STATES
 from armsense_msgs.msg import MotorStates, Residual
 
 Array = NDArray[np.float64]
-STATES, RESIDUALS = 'armsense_msgs/msg/MotorStates', 'armsense_msgs/msg/Residual'
+RESIDUALS = 'armsense_msgs/msg/Residual'
 IMU, PAYLOAD = 'sensor_msgs/msg/Imu', 'geometry_msgs/msg/InertiaStamped'
 ALIGNED = Mounting()
 
@@ -60,9 +62,9 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     kinds: dict[str, str] = {}
     for message in messages(path, notes):
         kinds[message.topic] = message.type
-        if message.type in (STATES, RESIDUALS, IMU, PAYLOAD):
+        if message.type in (MOTOR_STATES, RESIDUALS, IMU, PAYLOAD):
             found.setdefault(message.topic, []).append(message.data)
-    name = _choose(path, kinds, topic)
+    name = choose_states(path.name, kinds, topic)
     states, skipped = _table(MotorStates, found[name])
     if skipped:
         notes.append(f'{skipped} states of another length were left out')
@@ -83,19 +85,6 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     payload = _payload(found.get(f'{space}{TOPIC}', []), notes)
     return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual')), tuple(notes),
                    payload)
-
-
-def _choose(path: Path, kinds: dict[str, str], topic: str | None) -> str:
-    candidates = [name for name, kind in kinds.items() if kind == STATES]
-    if topic is None and len(candidates) == 1:
-        return candidates[0]
-    if topic in candidates:
-        return str(topic)
-    if topic is None and candidates:
-        raise ArmsenseError(f'{path.name} has several arms; choose a topic: '
-                            f'{", ".join(candidates)}')
-    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
-    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, path.name)
 
 
 def _payload(data: list[bytes], notes: list[str]) -> InertiaStamped | None:

@@ -24,6 +24,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysEr
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
+from armsense_identification.bag_topic import choose_states
 from armsense_identification.fast_decoder import JOINT_STATE, Layout, MOTOR_STATES
 from armsense_identification.row_store import MOST, RowStore
 from armsense_identification.signals import Signals
@@ -74,7 +75,7 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
 
     Args:
         path: File or folder.
-        source: Topic and names.
+        source: Topic and names; no topic: that of the only motor states.
         joints: Names of the joints.
         progress: Told the share of the bag that is read, 0 to 1.
         most_rows: Samples that are kept; more are averaged in groups.
@@ -83,24 +84,36 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     notes: list[str] = []
     topics: dict[str, str] = {}
-    reader = _Reader(source.names or joints, path.name, most_rows)
+    readers: dict[str, _Reader] = {}
     files = storage_files(path)
     total, seen = sum(file.stat().st_size for file in files), 0
     for file in files:
         for message in _messages(file, notes):
             topics.setdefault(message.topic, message.type)
             seen += len(message.data)
-            if message.topic == source.topic and reader.take(message) and progress is not None:
+            if not (message.type == MOTOR_STATES if source.topic is None
+                    else message.topic == source.topic):
+                continue
+            if message.topic not in readers:
+                readers[message.topic] = _Reader(source.names or joints, path.name, most_rows)
+            if readers[message.topic].take(message) and progress is not None:
                 progress(min(seen / max(total, 1), 1.0))
-    reader.finish()
     if not topics:
         raise ArmsenseError(f'{path.name} holds no message' + (f' ({notes[0]})' if notes else ''))
-    if source.topic not in topics:
-        known = [f'{topic} ({kind})' for topic, kind in topics.items()]
-        raise UnknownName('topic', source.topic, known, path.name)
+    reader = readers[_chosen(path.name, topics, source.topic)]
+    reader.finish()
     if progress is not None:
         progress(1.0)
     return reader.signals(notes)
+
+
+def _chosen(where: str, topics: dict[str, str], topic: str | None) -> str:
+    if topic is None:
+        return choose_states(where, topics, None)
+    if topic not in topics:
+        known = [f'{name} ({kind})' for name, kind in topics.items()]
+        raise UnknownName('topic', topic, known, where)
+    return topic
 
 
 class _Reader:

@@ -45,6 +45,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--validate', nargs='+', default=[], help='other recordings')
     out.add_argument('--estimator', choices=ESTIMATORS, help='default: physically consistent')
     out.add_argument('--preprocess', choices=PREPROCESSING, help='default: auto')
+    out.add_argument('--topic', help='of the states, where a bag has several arms or names them '
+                     'otherwise')
     out.add_argument('--payload', type=Path, help='recording of the same arm with a load; its '
                      'mass and centre are told')
     out.add_argument('--fleet', type=Path, metavar='FOLDER',
@@ -69,8 +71,11 @@ def _subject(options: argparse.Namespace) -> Subject:
     """The robot, with the choices of the command line."""
     subject = (Subject(RobotFile.read(options.robot)) if options.robot
                else Subject.of_arm(options.arm))
-    given = {name: getattr(options, name) for name in ('estimator', 'preprocess')
-             if getattr(options, name)}
+    given: dict[str, Any] = {
+        name: getattr(options, name) for name in ('estimator', 'preprocess')
+        if getattr(options, name)}
+    if options.topic:
+        given['source'] = dataclasses.replace(subject.robot.source, topic=options.topic)
     return subject._replace(robot=dataclasses.replace(subject.robot, **given))
 
 

@@ -40,7 +40,7 @@ class Subject(NamedTuple):
         """An arm of this repository, or of its own yaml file."""
         config = ArmConfig.load(arm)
         robot = RobotFile(robot=config.arm, urdf=config.urdf, joints=tuple(config.joints),
-                          source=SourceConfig(topic='/motor_states'), gravity=config.gravity,
+                          source=SourceConfig(topic=None), gravity=config.gravity,
                           folder=str(config.folder or ''))
         return cls(robot, {name: joint.gear_ratio for name, joint in config.joints.items()
                            if joint.drive == 'rigid'}, config)
@@ -134,7 +134,7 @@ def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], s
     def read(path: Path) -> ElasticRecording:
         say(0.1, f'reading {path.name}')
         window = _facts(path, subject).window()
-        recording, remarks = read_elastic(path, config)
+        recording, remarks = read_elastic(path, config, subject.robot.source.topic)
         notes.extend(remarks)
         return recording if window is None else _between(recording, *window)
 
@@ -158,7 +158,8 @@ def recorded_motion(path: Path, subject: Subject) -> tuple[Recording, tuple[str,
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
     window = _facts(path, subject).window()
     if subject.gauges and subject.config is not None:
-        recording, remarks = read_strain(path, ArmModel.load(subject.config))
+        recording, remarks = read_strain(path, ArmModel.load(subject.config),
+                                         subject.robot.source.topic)
     else:
         recording, remarks = read_recording(path, subject.robot)
     if window is not None:

@@ -37,8 +37,8 @@ def read_recording(path: str | Path, robot: RobotFile, progress: Progress | None
 
 
 def read_elastic(path: str | Path, config: ArmConfig,
-                 topic: str = '/motor_states') -> tuple[ElasticRecording, tuple[str, ...]]:
-    """Motor and joint angles and motor torques of an arm with springs."""
+                 topic: str | None = None) -> tuple[ElasticRecording, tuple[str, ...]]:
+    """Motor and joint angles and motor torques of an arm with springs; see `read_bag`."""
     signals = read_bag(Path(path), SourceConfig(topic=topic), config.joint_names)
     if signals.joint_position is None:
         raise ArmsenseError(f'{signals.name}: no joint encoders; an arm with springs needs them')
@@ -51,7 +51,7 @@ def read_elastic(path: str | Path, config: ArmConfig,
 
 
 def read_strain(path: str | Path, model: ArmModel,
-                topic: str = '/motor_states') -> tuple[Recording, tuple[str, ...]]:
+                topic: str | None = None) -> tuple[Recording, tuple[str, ...]]:
     """Joint torques of an arm with elastic links: gauges where there are some, else motors."""
     config = model.config
     if config is None:

@@ -59,7 +59,7 @@ QUANTITIES = ('time', 'position', 'velocity', 'effort')
 class SourceConfig:
     """Where the signals stand in the data."""
 
-    topic: str = '/joint_states'
+    topic: str | None = '/joint_states'   # None: of the only motor states in a bag
     names: tuple[str, ...] = ()
     columns: dict[str, tuple[str, ...]] = quantity({}, text='csv: headings or numbers')
     files: dict[str, str] = quantity({}, text='one file per quantity')
