@@ -26,13 +26,13 @@ from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
 from armsense_identification.bag_topic import choose_states
 from armsense_identification.fast_decoder import JOINT_STATE, Layout, MOTOR_STATES
+from armsense_identification.row_filter import PARTS, RowFilter
 from armsense_identification.row_store import MOST, RowStore
 from armsense_identification.signals import Signals
 
 STORAGE = ('.db3', '.mcap')
 PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
-PARTS = ('position', 'velocity', 'effort', 'joint_position', 'strain')
 BATCH = 4096
 NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
 NEEDED = {                           # of motor states, by rosbags' names for their types
@@ -124,7 +124,8 @@ class _Reader:
         self.decode = _Decoder(names, where)
         self.layout: Layout | None = None
         self.batch: list[RawMessage] = []
-        self.damaged = 0
+        self.damaged = self.others = 0
+        self.usable = RowFilter(len(names))
         self.store = RowStore(2 + len(PARTS) * len(names), most_rows)
 
     def take(self, message: RawMessage) -> bool:
@@ -147,9 +148,14 @@ class _Reader:
                     slow.append(self.decode(message))
                 except SerdeError:
                     self.damaged += 1
-            rows = np.array(slow) if slow else np.empty((0, 2 + len(PARTS) * len(self.names)))
-        self.store.add(rows)
+            found = [row for row in slow if row is not None]
+            self.others += len(slow) - len(found)
+            rows = np.array(found) if found else self._no_rows()
+        self.store.add(self.usable(rows))
         self.batch.clear()
+
+    def _no_rows(self) -> Any:
+        return np.empty((0, 2 + len(PARTS) * len(self.names)))
 
     def _fast(self) -> Any:
         """Rows of messages that are all alike; None: they are not."""
@@ -166,6 +172,9 @@ class _Reader:
         recorded = np.array([message.stamp for message in self.batch]) * 1e-9
         index = (self.decode.index(self.layout.names) if self.layout.names
                  else list(range(len(self.names))))
+        if index is None:
+            self.others += len(self.batch)
+            return self._no_rows()
         parts = [stamps[:, None], recorded[:, None]]
         for name in PARTS:
             values = arrays.get(name, np.empty((len(stamps), 0)))
@@ -175,11 +184,10 @@ class _Reader:
 
     def signals(self, notes: list[str]) -> Signals:
         """What was read."""
-        if self.damaged:
-            notes.append(f'{self.where}: {self.damaged} damaged messages are left out')
         rows = self.store.rows()
         if not len(rows):
-            raise ArmsenseError(f'{self.where}: no message of the topic could be read')
+            raise self._nothing()
+        notes += [f'{self.where}: {note}' for note in self._left_out()]
         if self.store.group > 1:
             notes.append(f'{self.where}: a long recording; each {self.store.group} samples are '
                          'averaged')
@@ -190,9 +198,6 @@ class _Reader:
         if not rising:
             notes.append(f'{self.where}: message stamps do not rise, times of recording are used')
         parts = dict(zip(PARTS, np.split(rows[:, 2:], len(PARTS), axis=1), strict=True))
-        if not np.isfinite(parts['effort']).all():
-            raise ArmsenseError(f'{self.where}: the messages carry no effort, nothing can be '
-                                'identified')
 
         def given(name: str) -> Any:
             values = parts[name]
@@ -202,6 +207,23 @@ class _Reader:
                        given('velocity'), self.where, tuple(notes), given('joint_position'),
                        given('strain'))
 
+    def _nothing(self) -> ArmsenseError:
+        """Why no message could be used."""
+        lacking = self.usable.never()
+        if lacking is not None:
+            return ArmsenseError(f'{self.where}: the messages carry no {lacking}, nothing can be '
+                                 'identified')
+        if self.others:
+            return UnknownName('joint', self.names[0], self.decode.strangers,
+                               f'{self.where}: joint states')
+        return ArmsenseError(f'{self.where}: no message of the topic could be read')
+
+    def _left_out(self) -> list[str]:
+        counts = {'damaged messages': self.damaged,
+                  f'messages of other joints ({", ".join(self.decode.strangers)})': self.others}
+        return [*(f'{count} {what} are left out' for what, count in counts.items() if count),
+                *self.usable.notes()]
+
 
 class _Decoder:
     """Single messages to rows, whatever they look like."""
@@ -209,9 +231,11 @@ class _Decoder:
     def __init__(self, names: tuple[str, ...], where: str) -> None:
         self.names, self.where = names, where
         self.store = get_typestore(Stores.ROS2_JAZZY)
-        self.order: tuple[tuple[str, ...], list[int]] | None = None
+        self.order: tuple[tuple[str, ...], list[int] | None] | None = None
+        self.strangers: tuple[str, ...] = ()    # joints of messages that hold none of ours
 
-    def __call__(self, message: RawMessage) -> list[float]:
+    def __call__(self, message: RawMessage) -> list[float] | None:
+        """None: the message is of other joints."""
         if message.type not in (JOINT_STATE, MOTOR_STATES):
             raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
                                 f'{JOINT_STATE} or {MOTOR_STATES} is needed')
@@ -219,8 +243,11 @@ class _Decoder:
             self._learn(message)
         data: Any = self.store.deserialize_cdr(message.data, message.type)
         row = [data.header.stamp.sec + 1e-9 * data.header.stamp.nanosec, 1e-9 * message.stamp]
+        index: list[int] | None
         if message.type == JOINT_STATE:
             index = self.index(tuple(data.name))
+            if index is None:
+                return None
             fields = (data.position, data.velocity, data.effort, (), ())
         else:
             index = list(range(len(self.names)))
@@ -230,13 +257,16 @@ class _Decoder:
                     else [np.nan] * len(index))
         return row
 
-    def index(self, present: tuple[str, ...]) -> list[int]:
-        """Places of the joints among the names of a message."""
+    def index(self, present: tuple[str, ...]) -> list[int] | None:
+        """Places of the joints among the names of a message; None: none of them is there."""
         if self.order is None or self.order[0] != present:
-            for name in self.names:
-                if name not in present:
-                    raise UnknownName('joint', name, present, f'{self.where}: joint states')
-            self.order = (present, [present.index(name) for name in self.names])
+            missing = [name for name in self.names if name not in present]
+            if len(missing) == len(self.names):     # such as a gripper's on the same topic
+                self.order, self.strangers = (present, None), present
+            elif missing:
+                raise UnknownName('joint', missing[0], present, f'{self.where}: joint states')
+            else:
+                self.order = (present, [present.index(name) for name in self.names])
         return self.order[1]
 
     def _learn(self, message: RawMessage) -> None:

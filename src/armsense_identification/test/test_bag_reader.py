@@ -10,6 +10,7 @@ from rosbags.typesys import get_typestore, Stores
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
+from armsense_identification import bag_reader
 from armsense_identification.bag_reader import _Decoder, is_bag, RawMessage, read_bag
 
 JOINTS = ('a', 'b')
@@ -107,6 +108,73 @@ def test_wrong_topic_joint_and_effort_are_told(tmp_path):
         read_bag(empty, SOURCE, JOINTS)
     with pytest.raises(ArmsenseError, match='no such file'):
         read_bag(tmp_path / 'nothing', SOURCE, JOINTS)
+
+
+NAN = float('nan')
+GOOD = [(['a', 'b'], [k, k], [1.0, 1.0], [1.0, 2.0]) for k in range(200)]
+
+
+def odd_bag(folder, rows):
+    """Joint states of (names, position, velocity, effort), one every 10 ms."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    Header, Time = store.types['std_msgs/msg/Header'], store.types['builtin_interfaces/msg/Time']
+    kind = 'sensor_msgs/msg/JointState'
+    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection('/joint_states', kind, typestore=store)
+        for k, (names, *numbers) in enumerate(rows):
+            stamp = 10**11 + k * 10**7
+            message = store.types[kind](Header(Time(stamp // 10**9, stamp % 10**9), ''), names,
+                                        *(np.array(x, float) for x in numbers))
+            writer.write(connection, stamp, store.serialize_cdr(message, kind))
+    return folder
+
+
+@pytest.mark.parametrize('batch', [64, 4096])   # all of them odd, or among sound ones
+@pytest.mark.parametrize(('odd', 'text'), [
+    ((['a', 'b'], [0.0, 0.0], [NAN, NAN], [NAN, NAN]), 'without position or effort'),
+    ((['a', 'b'], [0.0, 0.0], [0.0, 0.0], []), 'without position or effort'),
+    ((['a', 'b'], [0.0, NAN], [0.0, 0.0], [1.0, 1.0]), 'without position or effort'),
+    ((['gripper'], [0.0], [0.0], [0.0]), 'of other joints (gripper)'),
+    ((['a', 'b'], [0.0, 0.0], [NAN, 1.0], [1.0, 1.0]), 'without velocities')])
+def test_a_few_odd_messages_are_left_out_and_counted(tmp_path, monkeypatch, batch, odd, text):
+    monkeypatch.setattr(bag_reader, 'BATCH', batch)
+    rows = [*GOOD[:100], *[odd] * 3, *GOOD[100:]]
+    signals = read_bag(odd_bag(tmp_path / 'bag', rows), SOURCE, JOINTS)
+    np.testing.assert_allclose(signals.position[:, 0], np.arange(200))
+    assert np.all(signals.velocity == 1.0)
+    assert signals.notes == (f'bag: 3 messages {text} are left out',)
+
+
+def test_odd_messages_are_left_out_before_samples_are_averaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(bag_reader, 'BATCH', 50)
+    odd = (['a', 'b'], [0.0, 0.0], [NAN, NAN], [NAN, NAN])
+    bag = odd_bag(tmp_path / 'bag', [odd, *GOOD])
+    signals = read_bag(bag, SOURCE, JOINTS, most_rows=100)
+    np.testing.assert_allclose(signals.position[:, 0], np.arange(0.5, 200.0, 2.0))
+
+
+def test_velocities_that_often_lack_are_not_used(tmp_path):
+    blind = (['a', 'b'], [0.0, 0.0], [NAN, NAN], [1.0, 2.0])
+    signals = read_bag(odd_bag(tmp_path / 'bag', [*GOOD, *[blind] * 40]), SOURCE, JOINTS)
+    assert len(signals.t) == 240
+    assert signals.velocity is None
+    assert signals.notes == ('bag: measured velocities are not used, 40 messages lack them',)
+    without = [(names, q, [], tau) for names, q, _, tau in GOOD]
+    signals = read_bag(odd_bag(tmp_path / 'none', without), SOURCE, JOINTS)
+    assert signals.velocity is None
+    assert signals.notes == ()
+
+
+def test_joints_that_never_come_are_told(tmp_path):
+    with pytest.raises(UnknownName, match="unknown joint 'a'.*known: gripper"):
+        read_bag(odd_bag(tmp_path / 'bag', [(['gripper'], [0.0], [0.0], [0.0])] * 60), SOURCE,
+                 JOINTS)
+    some = [*GOOD, (['b', 'gripper'], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0])]
+    with pytest.raises(UnknownName, match="unknown joint 'a'.*known: b, gripper"):
+        read_bag(odd_bag(tmp_path / 'some', some), SOURCE, JOINTS)
+    unplaced = [(['a', 'b'], [NAN, NAN], [0.0, 0.0], [1.0, 1.0])] * 60
+    with pytest.raises(ArmsenseError, match='the messages carry no position'):
+        read_bag(odd_bag(tmp_path / 'unplaced', unplaced), SOURCE, JOINTS)
 
 
 def damaged(tmp_path, change) -> Path:
