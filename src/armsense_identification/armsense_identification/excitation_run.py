@@ -15,6 +15,7 @@ import sys
 import time
 from typing import Any, NamedTuple
 
+from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 import numpy as np
 from rclpy.action import ActionClient
@@ -147,6 +148,8 @@ class ExcitationRun:
         future = self._client.send_goal_async(self._goal(motion, begin), self._on_feedback)
         yield from self._wait(future.done, 'an answer of the controller')
         handle = future.result()
+        if not handle.accepted:
+            raise ArmsenseError('the controller refused the motion; its log tells why')
         ending = handle.get_result_async()
         asked = False
         while not ending.done():
@@ -157,7 +160,11 @@ class ExcitationRun:
             yield Driven(max(0.0, self._time - begin), self._error)
         if asked:
             raise Cancelled
-        return begin, ending.result().result
+        answer = ending.result()
+        # Whoever else cancels, holds or sends a goal leaves no error code.
+        if answer.result.error_code == 0 and answer.status != GoalStatus.STATUS_SUCCEEDED:
+            raise ArmsenseError('the motion was stopped from elsewhere before its end')
+        return begin, answer.result
 
     def abandon(self, bag: Path | None = None) -> None:
         """Leave nothing running, and nothing of a bag that this run began."""

@@ -1,12 +1,14 @@
-"""A motion that virtual time has overtaken is sent once more, with more time before it."""
+"""A motion on a launched arm: sent again where it came too late, done only where it was driven."""
 
 from types import SimpleNamespace
 
+from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 import pytest
 
 from armsense_core.errors import ArmsenseError
 from armsense_identification.excitation_run import ExcitationRun, LEADS
+from armsense_identification.worker import Cancelled
 
 LATE = FollowJointTrajectory.Result.OLD_HEADER_TIMESTAMP
 TOLERANCE = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
@@ -41,3 +43,73 @@ def test_more_time_after_each_one_that_came_too_late(late):
 def test_what_more_time_does_not_mend_is_told(codes):
     with pytest.raises(ArmsenseError, match='did not follow: so it is'):
         drive(*codes)
+
+
+def done(value):
+    return SimpleNamespace(done=lambda: True, result=lambda: value)
+
+
+class Client:
+    """A controller that ends every goal with `status`, after it was looked at so many times."""
+
+    def __init__(self, status, accepted=True, looks=3):
+        self.accepted, self.looks, self.cancels = accepted, looks, 0
+        self.answer = SimpleNamespace(status=status, result=FollowJointTrajectory.Result())
+
+    def send_goal_async(self, goal, on_feedback):
+        return done(self)
+
+    def get_result_async(self):
+        assert self.accepted, 'a refused goal has no result'
+        return SimpleNamespace(done=self._ended, result=lambda: self.answer)
+
+    def _ended(self):
+        self.looks -= 1
+        return self.looks < 0
+
+    def cancel_goal_async(self):
+        self.cancels += 1
+
+
+def attempt(client, cancelled=False):
+    """How a motion ends with this controller."""
+    run = ExcitationRun.__new__(ExcitationRun)
+    run._client, run._time, run._error = client, 5.0, 0.0
+    run._look = lambda: True
+    run._goal = lambda motion, begin: None
+    steps = run._attempt(None, 2.0, lambda: cancelled)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def test_a_motion_that_was_driven():
+    client = Client(GoalStatus.STATUS_SUCCEEDED)
+    assert attempt(client) == (7.0, client.answer.result)
+
+
+@pytest.mark.parametrize('status', [GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED])
+def test_a_motion_that_somebody_stopped_does_not_count_as_driven(status):
+    with pytest.raises(ArmsenseError, match='stopped from elsewhere') as caught:
+        attempt(Client(status))
+    assert not isinstance(caught.value, Cancelled)
+
+
+def test_why_the_controller_gave_up_is_told_by_its_code():
+    client = Client(GoalStatus.STATUS_ABORTED)
+    client.answer.result.error_code = LATE
+    assert attempt(client)[1].error_code == LATE
+
+
+def test_a_refused_motion_is_told():
+    with pytest.raises(ArmsenseError, match='refused'):
+        attempt(Client(GoalStatus.STATUS_UNKNOWN, accepted=False))
+
+
+def test_who_cancels_is_told_so_and_asks_once():
+    client = Client(GoalStatus.STATUS_CANCELED)
+    with pytest.raises(Cancelled):
+        attempt(client, cancelled=True)
+    assert client.cancels == 1
