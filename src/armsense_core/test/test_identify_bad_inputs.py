@@ -41,6 +41,16 @@ def test_numbers_that_are_none(truth, column, what):
         replace(run, **{column: values})
 
 
+def test_times_that_fall_back(truth):
+    run = truth.record(1, 2.0, 100.0)
+    t = run.t.copy()
+    t[120:] -= 1.1                      # a second log behind the first one
+    with pytest.raises(BadValue, match=r'time of sample 120 is 0\.1; it must be >= 1\.19 s'):
+        replace(run, t=t)
+    t[120:] = np.maximum(t[120:], t[119])
+    assert replace(run, t=t).t[120] == t[119]    # samples that were stamped together
+
+
 def test_recordings_of_different_arms(truth):
     heavier = replace(truth, arm=truth.arm.replace(parameters=2.0 * truth.arm.parameters))
     runs = [truth.record(1, 8.0, 100.0), truth.record(2, 8.0, 100.0),

@@ -21,7 +21,7 @@ LEAST_MOTION = 0.02      # [rad] or [m]: a joint that moves less tells nothing a
 class Recording:
     """Samples in the order of the joints; checked when made."""
 
-    t: Array                 # [s], (N,), increasing
+    t: Array                 # [s], (N,), never falling
     q: Array                 # [rad], (N, n)
     tau: Array               # link-side torque of the drives [Nm], (N, n)
     dq: Array | None = None  # measured velocity [rad/s], (N, n)
@@ -42,6 +42,12 @@ class Recording:
                 raise BadValue(f'{self.name}: {what} in sample {row}', 'nan or inf', 'finite')
         if len(self.t) < LEAST_SAMPLES:
             raise BadValue(f'{self.name}: number of samples', len(self.t), f'>= {LEAST_SAMPLES}')
+        back = np.flatnonzero(np.diff(self.t) < 0.0)
+        if len(back):
+            row = int(back[0]) + 1
+            raise BadValue(f'{self.name}: time of sample {row}', round(float(self.t[row]), 6),
+                           f'>= {self.t[row - 1]:.6g} s, that of the sample before; are two '
+                           'recordings in one file?')
         if self.t[-1] <= self.t[0]:
             raise BadValue(f'{self.name}: duration', float(self.t[-1] - self.t[0]), '> 0 s')
 

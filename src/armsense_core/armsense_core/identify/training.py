@@ -9,6 +9,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from armsense_core.errors import ArmsenseError
 from armsense_core.identify.design import (
     Columns,
     filtered_columns,
@@ -24,7 +25,7 @@ from armsense_core.identify.design import (
 from armsense_core.identify.friction_columns import DriveColumns, TERMS
 from armsense_core.identify.model_selection import Problem
 from armsense_core.identify.options import Options
-from armsense_core.identify.period import average_periods
+from armsense_core.identify.period import average_periods, find_period
 from armsense_core.identify.preprocess import (
     decimate,
     Motion,
@@ -35,7 +36,7 @@ from armsense_core.identify.preprocess import (
     velocity_delay,
     without_delay,
 )
-from armsense_core.identify.recording import Array, Recording
+from armsense_core.identify.recording import Array, LEAST_SAMPLES, Recording
 from armsense_core.identify.rejection import resting, without_glitches
 from armsense_core.identify.smooth_motion import METHODS, smooth_motion
 from armsense_core.identify.source_shift import without_shift
@@ -46,6 +47,7 @@ BLOCKS = 8             # of time for cross-validation, over all recordings
 SMOOTHING = 0.01       # [rad/s] to begin with
 LONGEST = 100.0        # [s] of motion that is used as a whole: 7 joints then take a gigabyte
 WINDOW = 20.0          # [s] of the excerpts of more
+PERIODS = 3.0          # in a window at least, where a period is looked for in each
 STRIBECK = 8.0         # Stribeck velocity over smoothing
 
 
@@ -69,15 +71,13 @@ class Training:
              options: Options | None = None) -> Training:
         """Regular clocks, glitches bridged, torques moved to the motion, rates reduced."""
         options = options or Options()
-        used, unused, notes = excerpts(recordings)
-        even = []
-        for recording in used:
-            for step in (regular, without_glitches):
-                recording, remarks = step(recording)
-                notes += remarks
-            even.append(recording)
-        if options.preprocess == 'average':
-            even = [average_periods(recording).recording for recording in even]
+        notes: list[str] = []
+        if options.preprocess == 'average':    # first: a window may hold less than two periods
+            recordings = [average_periods(_even(recording, notes)).recording
+                          for recording in recordings]
+        used, unused, remarks = excerpts(recordings, options.preprocess)
+        notes += remarks
+        even = used if options.preprocess == 'average' else [_even(r, notes) for r in used]
         even, shift, remarks = without_shift(even, model)
         notes += remarks
         band = options.cutoff or max(torque_band(recording) for recording in even)
@@ -121,7 +121,15 @@ class Training:
         return Prepared(self, motions, rigid, columns, drive, velocity, band * self.cutoff)
 
 
-def excerpts(recordings: Sequence[Recording],
+def _even(recording: Recording, notes: list[str]) -> Recording:
+    """On a regular clock, glitches bridged; what was done is added to the notes."""
+    for step in (regular, without_glitches):
+        recording, remarks = step(recording)
+        notes += remarks
+    return recording
+
+
+def excerpts(recordings: Sequence[Recording], preprocess: str = 'auto',
              ) -> tuple[list[Recording], list[Recording], list[str]]:
     """Evenly spread windows of long recordings for all choices, the other windows, and words.
 
@@ -130,18 +138,40 @@ def excerpts(recordings: Sequence[Recording],
     total = sum(float(r.t[-1] - r.t[0]) for r in recordings)
     if total <= LONGEST:
         return list(recordings), [], []
-    windows = []
+    length = WINDOW
+    if preprocess == 'fourier':    # finds its period in every window
+        found = [find_period(regular(recording)[0]) or 0.0 for recording in recordings]
+        length = max(WINDOW, PERIODS * max(found))
+    windows: list[Recording] = []
+    words = []
     for recording in recordings:
-        length = float(recording.t[-1] - recording.t[0])
-        count = max(1, round(length / WINDOW))
-        edges = np.linspace(0.0, length, count + 1)
-        windows += [recording.between(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    count = max(1, int(len(windows) * LONGEST / total))
+        parts, skipped = _windows(recording, length)
+        windows += parts
+        if skipped:
+            words.append(f'{recording.name}: {skipped} of {len(parts) + skipped} windows are less '
+                         'than half recorded and not used')
+    if not windows:
+        raise ArmsenseError(f'{recordings[0].name}: no window of {length:.0f} s is half recorded; '
+                            'record without pauses')
+    total = sum(float(w.t[-1] - w.t[0]) for w in windows)
+    count = min(len(windows), max(1, int(len(windows) * LONGEST / total)))
     chosen = {int((k + 0.5) * len(windows) / count) for k in range(count)}
     used = [w for k, w in enumerate(windows) if k in chosen]
     unused = [w for k, w in enumerate(windows) if k not in chosen]
-    return used, unused, [f'{total:.0f} s: choices rest on {len(used)} windows of {WINDOW:.0f} s, '
-                          f'the last fit on all {len(windows)}']
+    return used, unused, [*words, f'{total:.0f} s: choices rest on {len(used)} windows of '
+                          f'{length:.0f} s, the last fit on all {len(windows)}']
+
+
+def _windows(recording: Recording, length: float) -> tuple[list[Recording], int]:
+    """A recording in windows of about `length` [s], and how many more fell into pauses."""
+    since = recording.t - recording.t[0]
+    count = max(1, round(float(since[-1]) / length))
+    edges = np.linspace(0.0, float(since[-1]), count + 1)
+    least = max(LEAST_SAMPLES, 0.5 * recording.rate * edges[1])
+    rows = np.searchsorted(since, edges)
+    windows = [recording.rows(int(first), int(last))
+               for first, last in zip(rows[:-1], rows[1:], strict=True) if last - first >= least]
+    return windows, count - len(windows)
 
 
 @dataclass(frozen=True)
