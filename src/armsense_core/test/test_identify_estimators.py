@@ -7,7 +7,8 @@ import pytest
 
 from armsense_core.errors import UnknownName
 from armsense_core.identify import conclude
-from armsense_core.identify.estimators import estimate, single_parameters, TABLE
+from armsense_core.identify.base_parameters import base_parameters
+from armsense_core.identify.estimators import estimate, Evidence, single_parameters, TABLE
 from armsense_core.identify.feasible import is_consistent
 from armsense_core.identify.identify import identify, Options
 from armsense_core.identify.options import ESTIMATORS
@@ -51,6 +52,20 @@ def noisy(arm):
 def truth(arm, evidence):
     theta = np.concatenate([arm.arm.parameters, arm.friction.viscous, arm.friction.coulomb])
     return evidence.base.project(theta)
+
+
+def test_huber_does_not_take_rejected_samples_back():
+    rng = np.random.default_rng(0)
+    x = np.stack([np.sin(np.arange(1000) / 20.0), np.ones(1000)], axis=1)[:, None]   # (N, 1, 2)
+    y = x @ [2.0, 1.0] + 0.01 * rng.standard_normal((1000, 1))
+    trust = np.ones((1000, 1))
+    trust[600:], y[600:] = 0.0, y[600:] + 0.03      # at rest, where friction holds something
+    evidence = Evidence(
+        base=base_parameters(x.reshape(-1, 2), ('a', 'b')), columns=[x], torques=[y],
+        trust=[trust], noise=np.array([0.01]),
+        **dict.fromkeys(('model', 'drive', 'nominal', 'theta', 'recordings', 'motions', 'cutoff',
+                         'options', 'top_speed')))
+    np.testing.assert_allclose(estimate(evidence, 'huber').values, [2.0, 1.0], atol=2e-3)
 
 
 @pytest.mark.parametrize('name', sorted(TABLE))

@@ -84,7 +84,9 @@ def _huber(e: Evidence) -> BaseEstimate:
         keep = list(e.base.independent)
         errors = [y - A[:, :, keep] @ found.values
                   for A, y in zip(e.columns, e.torques, strict=True)]
-        trust = [huber_weights(error, HUBER) for error in errors]
+        # What was rejected before (joints at rest, outliers) stays so.
+        trust = [np.where(old > 0.0, huber_weights(error, HUBER), 0.0)
+                 for error, old in zip(errors, e.trust, strict=True)]
         found = _weighted(replace(e, trust=trust))
     return found
 
