@@ -32,6 +32,8 @@ from armsense_bringup.own_domain import keep_apart
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
 
+RUNS = {'resume': 'with reaction', 'ignore': 'without reaction'}   # reaction: what it is called
+
 
 def main() -> int:
     options = _parse()
@@ -94,7 +96,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument('--realtime', action='store_true',
                         help='wall clock instead of lock-step, under SCHED_FIFO where allowed; '
                         'wants two idle cores')
-    parser.add_argument('--out', help='folder for results (default out/demo/ARM)')
+    parser.add_argument('--out', help='folder for results (default out/demo/ARM); those of an '
+                        'earlier demo in it are replaced')
     parser.add_argument('--json', action='store_true', help='one JSON object at the end')
     parser.add_argument('--web', action='store_true', help='with a page in the browser')
     parser.add_argument('--web-port', type=int, default=8080, help='or the next free one')
@@ -105,10 +108,10 @@ def _parse() -> argparse.Namespace:
 
 def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folder: Path,
                console: Console) -> tuple[Run, Run]:
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove_earlier(folder)
     demo = Demo.of(options.arm)
     runs = []
-    for reaction, text in (('resume', 'with reaction'), ('ignore', 'without reaction')):
+    for reaction, text in RUNS.items():
         with console.status(f'{options.arm}: {text} ...'):
             runs.append(read_run(*run(
                 demo, joints, reaction, root / 'launch' / 'arm.launch.xml', folder / reaction,
@@ -116,6 +119,17 @@ def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folde
         console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
                       f'{len(runs[-1].touches)} contacts')
     return runs[0], runs[1]
+
+
+def _remove_earlier(folder: Path) -> None:
+    """What an earlier demo left, and nothing else: the folder may hold files of the user."""
+    for reaction in RUNS:
+        scenario = folder / reaction / 'scenario.yaml'
+        if scenario.exists():
+            shutil.rmtree(folder / reaction / 'bag', ignore_errors=True)
+            scenario.unlink()
+    for name in ('demo.png', 'strip.png'):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _draw_strip(arm: str, run_: Run, folder: Path, console: Console) -> None:
