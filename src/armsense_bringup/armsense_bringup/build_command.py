@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 
-from armsense_bringup.workspace import SetupError, Workspace
+from armsense_bringup.workspace import end_on_sigterm, SetupError, Workspace
 
 
 def main() -> int:
@@ -15,6 +15,7 @@ def main() -> int:
     parser.add_argument('--clean', action='store_true', help='remove build/ and install/ first')
     options = parser.parse_args()
     workspace = Workspace(os.environ['ARMSENSE_ROOT'])
+    end_on_sigterm()
     if options.clean:
         for name in ('build', 'install'):
             shutil.rmtree(workspace.root / name, ignore_errors=True)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-import subprocess
 import sys
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from armsense_bringup.workspace import SetupError, Workspace
+from armsense_bringup.workspace import end_on_sigterm, SetupError, Workspace
 
 
 class Command(NamedTuple):
@@ -55,7 +54,7 @@ def usage() -> str:
 
 
 def main(root: str, arguments: list[str]) -> int:
-    """Run one command; returns its exit code."""
+    """Become one command; returns an exit code where it cannot be started."""
     if not arguments or arguments[0] in ('help', '-h', '--help'):
         print(usage())
         return 0
@@ -66,8 +65,9 @@ def main(root: str, arguments: list[str]) -> int:
         print(f'armsense: unknown command {name!r}{hint} Known: {", ".join(COMMANDS)}',
               file=sys.stderr)
         return 2
+    end_on_sigterm()
     try:
-        return run(Workspace(root), COMMANDS[name], rest)
+        run(Workspace(root), COMMANDS[name], rest)
     except SetupError as error:
         print(f'armsense: {error}', file=sys.stderr)
         return 1
@@ -76,7 +76,7 @@ def main(root: str, arguments: list[str]) -> int:
         return 130
 
 
-def run(workspace: Workspace, command: Command, arguments: list[str]) -> int:
+def run(workspace: Workspace, command: Command, arguments: list[str]) -> NoReturn:
     if command.workspace:
         workspace.ensure()
         python, env = str(workspace.python), workspace.environment()
@@ -84,12 +84,12 @@ def run(workspace: Workspace, command: Command, arguments: list[str]) -> int:
         python, env = sys.executable, dict(os.environ)
         env['ARMSENSE_ROOT'] = str(workspace.root)
         env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
-    # The command stays in the foreground process group and gets Ctrl-C itself.
     module = command.module if '.' in command.module else f'armsense_bringup.{command.module}'
-    process = subprocess.Popen([python, '-m', module, *arguments], env=env)
-    while True:
-        try:
-            code = process.wait()
-            return code if code >= 0 else 128 - code
-        except KeyboardInterrupt:
-            continue
+    become([python, '-m', module, *arguments], env)
+
+
+def become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Replace this process, so that whoever ends it by a signal ends the command itself."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command[0], command, environment)

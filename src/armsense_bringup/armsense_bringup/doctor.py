@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 
-from armsense_bringup.workspace import check_machine, SetupError, Workspace
+from armsense_bringup.command_line import become
+from armsense_bringup.workspace import check_machine, end_on_sigterm, SetupError, Workspace
 
 
 def examine(workspace: Workspace) -> dict[str, object]:
@@ -98,13 +99,14 @@ def notes(found: dict[str, object]) -> list[str]:
 
 def live(workspace: Workspace, arguments: list[str]) -> int:
     """The part that needs ROS, in the workspace's own Python."""
+    end_on_sigterm()
     try:
         workspace.ensure()
     except SetupError as error:
         print(f'armsense: {error}', file=sys.stderr)
         return 1
-    command = [str(workspace.python), '-m', 'armsense_bringup.doctor_live', *arguments]
-    return subprocess.run(command, env=workspace.environment()).returncode
+    become([str(workspace.python), '-m', 'armsense_bringup.doctor_live', *arguments],
+           workspace.environment())
 
 
 def main() -> int:

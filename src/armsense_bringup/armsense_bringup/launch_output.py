@@ -83,7 +83,7 @@ class Echo:
             prefix = f'\x1b[{_colour(line.name)}m{prefix}\x1b[0m'
         try:
             print(f'{prefix} {line.text}', file=self._stream, flush=True)
-        except BrokenPipeError:  # the reader of our output has gone; the processes go on
+        except OSError:  # the reader or the terminal has gone, the disk is full: processes go on
             return
 
 

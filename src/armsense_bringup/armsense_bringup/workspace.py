@@ -17,6 +17,7 @@ from pathlib import Path
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -223,11 +224,12 @@ class Workspace:
                     log.write(line)
                     lines.append(line)
                     on_line(line)
-            except BaseException:
+                code = process.wait()
+            except BaseException:   # Ctrl-C and SIGTERM too
                 process.terminate()
                 process.wait()
                 raise
-        if process.wait() != 0:
+        if code != 0:
             raise SetupError(explain_failure(what, lines, self.log))
 
     @contextlib.contextmanager
@@ -241,6 +243,11 @@ class Workspace:
                       file=sys.stderr)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM end a set-up as Ctrl-C does; alone, it would leave pip or colcon running."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Progress:

@@ -28,7 +28,9 @@ if 'slow' in words:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 if 'polite' in words:
     def leave(*_):
+        time.sleep(0.5 * ('late' in words))
         os.write(1, b'leaving\\n')
+        open(os.environ['PROBE_RECORD'] + '.left', 'a').write(f'{os.getpid()}\\n')
         sys.exit(0)
     signal.signal(signal.SIGINT, leave)
 print('ready')
@@ -74,6 +76,11 @@ class Prefix:
         if not self.record.exists():
             return []
         return [json.loads(line) for line in self.record.read_text().splitlines()]
+
+    def left(self) -> set[int]:
+        """Process ids of the polite probes that ended as they were asked to."""
+        path = Path(f'{self.record}.left')
+        return set(map(int, path.read_text().split())) if path.exists() else set()
 
 
 @pytest.fixture

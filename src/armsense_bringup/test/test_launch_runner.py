@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
+import pty
 import signal
 import subprocess
 import sys
@@ -193,6 +194,21 @@ def test_sigterm_leaves_no_orphans(prefix) -> None:
     assert process.returncode == 0
     assert '[a] leaving' in output.splitlines()
     assert not any(alive(record['pid']) for record in prefix.records())
+
+
+def test_a_terminal_that_goes_away_lets_nodes_end_in_order(prefix) -> None:
+    path = prefix.launch_file("""
+      <node pkg="fake" exec="probe" name="a" args="polite"/>
+      <node pkg="fake" exec="probe" name="b" args="polite late"/>""")
+    runner, master = pty.fork()
+    if runner == 0:
+        os.execve(COMMAND[0], [*COMMAND, str(path)], prefix.environment)
+    output = b''
+    while output.count(b' ready\r\n') < 2:
+        output += os.read(master, 1000)
+    os.close(master)   # the runner gets SIGHUP, and EIO for all that it still says
+    os.waitpid(runner, 0)
+    assert prefix.left() == {record['pid'] for record in prefix.records()}
 
 
 def test_a_killed_runner_takes_its_nodes_along(prefix) -> None:
