@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+import signal
 import sys
 import threading
 import time
@@ -23,12 +24,15 @@ import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from armsense_core.command import check_target
+from armsense_core.control import DYNAMIC_LAWS
 from armsense_core.control.config import ControllerConfig
-from armsense_core.errors import ArmsenseError
+from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.model import ArmModel
 from armsense_core.teach import clean, CleanOptions, Lesson
 from armsense_core.trajectory import Clearance, Limits, point_to_point, QuinticSpline
@@ -69,15 +73,19 @@ class Teacher(Node):
     def record(self, joints: tuple[str, ...], law: str,
                wait: Callable[[], None]) -> tuple[np.ndarray, np.ndarray]:
         """Float while `wait` runs; times [s] (M,) and joint angles [rad] (M, n)."""
-        self._use('float')
+        for client in (self._switch, self._hold):   # both are needed to end the floating
+            self._find(client)
+        self._samples.clear()
         try:
-            self._samples.clear()
+            self._use('float')
             self._recording = True
             wait()
-        finally:
+        finally:   # after Ctrl-C, too
             self._recording = False
-            self._use(law)
-            self._ask(self._hold, Trigger.Request(), 'hold')
+            try:
+                self._ask(self._hold, Trigger.Request(), 'hold')
+            finally:
+                self._use(law)
         return _table(self._samples, joints)
 
     def drive(self, joints: tuple[str, ...], motion: QuinticSpline) -> None:
@@ -85,9 +93,16 @@ class Teacher(Node):
         if not self._action.wait_for_server(PATIENCE):
             raise ArmsenseError('nobody serves follow_joint_trajectory; is the arm running?')
         goal = FollowJointTrajectory.Goal(trajectory=message_of(joints, motion))
-        handle = self._asked(lambda: self._action.send_goal_async(goal), PATIENCE, 'the goal')
-        answer = self._asked(handle.get_result_async, 10.0 * motion.duration + 30.0,
-                             'the end of the motion')
+        sending = self._executor.create_task(lambda: self._action.send_goal_async(goal))
+        try:
+            handle = self._answer(sending, PATIENCE, 'the goal')
+            ending = self._executor.create_task(handle.get_result_async)
+            answer = self._answer(ending, 10.0 * motion.duration + 30.0, 'the end of the motion')
+        except BaseException:   # Ctrl-C, too: an arm that nobody watches must not go on
+            handle = self._answer(sending, PATIENCE, 'the goal')
+            self._answer(self._executor.create_task(handle.cancel_goal_async), PATIENCE,
+                         'the end of the goal')
+            raise
         if answer.status != GoalStatus.STATUS_SUCCEEDED:
             raise ArmsenseError(f'the arm did not arrive: {answer.result.error_string or "?"}')
 
@@ -131,21 +146,21 @@ class Teacher(Node):
     def _use(self, law: str) -> None:
         self._ask(self._switch, SetString.Request(data=law), f'switch to {law}')
 
-    def _ask(self, client: Any, request: Any, what: str) -> None:
+    def _find(self, client: Any) -> None:
         if not client.wait_for_service(PATIENCE):
-            raise ArmsenseError(f'{what}: nobody serves {client.srv_name}; '
-                                f'is {CONTROLLER} running?')
+            raise ArmsenseError(f'nobody serves {client.srv_name}; is {CONTROLLER} running?')
+
+    def _ask(self, client: Any, request: Any, what: str) -> None:
         answer = self._result(client.call_async(request), PATIENCE, what)
         if not answer.success:
             raise ArmsenseError(f'{what}: {answer.message}')
 
-    def _asked(self, ask: Callable[[], Any], patience: float, what: str) -> Any:
-        """Result of an action request, sent from the executor's thread.
+    def _answer(self, asking: Any, patience: float, what: str) -> Any:
+        """Result of an action request that is a task of the executor.
 
         rclpy's action client would lose an answer that comes while another thread still asks.
         """
-        return self._result(self._result(self._executor.create_task(ask), PATIENCE, what),
-                            patience, what)
+        return self._result(self._result(asking, PATIENCE, what), patience, what)
 
     def _result(self, future: Any, patience: float, what: str) -> Any:
         done = threading.Event()
@@ -185,7 +200,9 @@ def _table(samples: list[tuple[float, list[str], list[float]]],
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand; returns the exit code."""
     options = make_parser().parse_args(arguments)
-    rclpy.init()
+    # Signals are ours: rclpy would leave the graph at once, and the arm floating or moving.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    handlers = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     teacher = Teacher(options.namespace)
     try:
         options.handler(teacher, options)
@@ -198,7 +215,13 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         teacher.close()
         rclpy.try_shutdown()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return 0
+
+
+def _end(number: int, _: Any) -> None:
+    sys.exit(128 + number)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -225,7 +248,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _record(teacher: Teacher, options: argparse.Namespace) -> None:
     model = ArmModel.load(options.arm)
-    law = options.law or ControllerConfig.of(model).law
+    config = ControllerConfig.of(model)
+    law = options.law or config.law
+    if law not in DYNAMIC_LAWS:
+        raise UnknownName(f'law of {CONTROLLER}', law, DYNAMIC_LAWS)
+    config.gains(law)
+    check_target(options.out)
 
     def wait() -> None:
         if options.seconds is not None:

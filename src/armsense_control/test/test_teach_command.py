@@ -1,13 +1,15 @@
 """`./armsense teach` against a small arm of its own: services, states, action."""
 
 import os
+import signal
 import threading
+import time
 
 from control_msgs.action import FollowJointTrajectory
 import numpy as np
 import pytest
 import rclpy
-from rclpy.action import ActionServer
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -31,12 +33,13 @@ class FakeArm:
         rclpy.init(context=self.context)
         self.node = rclpy.create_node('arm', namespace=namespace, context=self.context)
         self.laws, self.goals, self.held = [], [], 0
+        self.refused, self.slow, self.cancelled = '', False, 0
         self.q, self.since, self.tick = HOME.copy(), None, 0
         self._states = self.node.create_publisher(JointState, 'joint_states', 10)
         self.node.create_service(SetString, 'dynamic_controller/switch', self._switch)
         self.node.create_service(Trigger, 'dynamic_controller/hold', self._hold)
         self.server = ActionServer(self.node, FollowJointTrajectory, 'follow_joint_trajectory',
-                                   self._drive)
+                                   self._drive, cancel_callback=lambda _: CancelResponse.ACCEPT)
         self.node.create_timer(0.01, self._publish)
         self.executor = MultiThreadedExecutor(2, context=self.context)
         self.executor.add_node(self.node)
@@ -44,6 +47,7 @@ class FakeArm:
         self.thread.start()
 
     def close(self):
+        self.slow = False
         self.executor.shutdown()
         self.thread.join(5.0)
         self.node.destroy_node()
@@ -61,7 +65,7 @@ class FakeArm:
 
     def _switch(self, request, response):
         self.laws.append(request.data)
-        response.success = request.data != 'unknown'
+        response.success = request.data != self.refused
         response.message = f'{request.data}?'
         return response
 
@@ -73,6 +77,12 @@ class FakeArm:
     def _drive(self, handle):
         trajectory = handle.request.trajectory
         self.goals.append(trajectory)
+        while self.slow:
+            if handle.is_cancel_requested:
+                self.cancelled += 1
+                handle.canceled()
+                return FollowJointTrajectory.Result()
+            time.sleep(0.01)
         self.q = np.array(trajectory.points[-1].positions)
         handle.succeed()
         return FollowJointTrajectory.Result()
@@ -105,11 +115,70 @@ def test_a_lesson_is_recorded_and_played(arm, tmp_path, capsys):
 
 
 def test_a_refusal_ends_with_its_reason(arm, tmp_path, capsys):
+    arm.refused = 'pd_gravity'
     code = main(['--namespace', arm.node.get_namespace(), 'record', '--seconds', '0.1', '--law',
-                 'unknown', '--out', str(tmp_path / 'x.yaml')])
+                 'pd_gravity', '--out', str(tmp_path / 'x.yaml')])
     assert code == 1
-    assert 'switch to unknown' in capsys.readouterr().err
+    assert 'switch to pd_gravity: pd_gravity?' in capsys.readouterr().err
+    assert arm.held == 1
     assert not (tmp_path / 'x.yaml').exists()
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    (['--law', 'typo'], "unknown law of dynamic_controller 'typo'"),
+    (['--law', 'pi_velocity'], "unknown law of dynamic_controller 'pi_velocity'"),
+    (['--out', 'nowhere/x.yaml'], 'there is no folder nowhere'),
+])
+def test_mistakes_are_noticed_before_the_arm_floats(arm, capsys, arguments, message):
+    assert main(['--namespace', arm.node.get_namespace(), 'record', *arguments]) == 1
+    assert message in capsys.readouterr().err
+    assert arm.laws == []
+
+
+@pytest.fixture
+def signalled():
+    """Sends a signal to this process as soon as a condition holds."""
+    def send(number, condition):
+        def watch():
+            while not condition() and not over.wait(0.01):
+                pass
+            if not over.is_set():
+                os.kill(os.getpid(), number)
+        threading.Thread(target=watch, daemon=True).start()
+
+    over = threading.Event()
+    # A shell ignores Ctrl-C for what it starts in the background, such as these tests.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield send
+    over.set()
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_lesson_ends_with_an_arm_that_holds(arm, tmp_path, signalled, number):
+    signalled(number, lambda: arm.laws == ['float'])
+    words = ['--namespace', arm.node.get_namespace(), 'record', '--seconds', '60', '--out',
+             str(tmp_path / 'x.yaml')]
+    if number == signal.SIGINT:
+        assert main(words) == 130
+    else:
+        with pytest.raises(SystemExit, match='143'):
+            main(words)
+    assert arm.held == 1
+    assert arm.laws == ['float', 'computed_torque']
+
+
+def test_an_interrupted_play_cancels_its_goal(arm, tmp_path, signalled):
+    file = tmp_path / 'lesson.yaml'
+    Lesson('laas4', MODEL.joint_names, np.array([0.0, 4.0]), np.array([HOME, HOME + 0.1]), 1.0,
+           0.0).write(file)
+    arm.slow = True
+    signalled(signal.SIGINT, lambda: arm.goals)
+    assert main(['--namespace', arm.node.get_namespace(), 'play', str(file)]) == 130
+    deadline = time.monotonic() + 20.0
+    while not arm.cancelled and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert arm.cancelled == 1
 
 
 def test_what_the_controller_would_refuse_is_told_at_once():

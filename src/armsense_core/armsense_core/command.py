@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import json
+from pathlib import Path
 import sys
 from typing import Any
 
@@ -31,3 +32,17 @@ def answer(name: str, work: Callable[[], dict[str, Any]], as_json: bool,
     if as_json:
         print(json.dumps(result))
     return 0
+
+
+def check_target(path: str | Path | None) -> None:
+    """Notice before the work that its result could not be written; None: it is not wanted.
+
+    Raises:
+        ArmsenseError: There is no folder for the file, or it is itself a folder.
+    """
+    if path is None:
+        return
+    if not Path(path).parent.is_dir():
+        raise ArmsenseError(f'{path} cannot be written: there is no folder {Path(path).parent}')
+    if Path(path).is_dir():
+        raise ArmsenseError(f'{path} cannot be written: it is a folder')
