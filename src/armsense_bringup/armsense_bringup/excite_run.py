@@ -1,6 +1,7 @@
 """`./armsense excite run`: moves the arm along a designed motion and records a bag.
 
     excite run excite.yaml --periods 10 --bag run        # a simulated arm, launched here
+    excite run excite.yaml --arm my_arm.yaml --bag run   # the same with an arm of your own
     excite run excite.yaml --live --bag run              # the arm that is launched and enabled
 
 The bag is checked at the end: complete, followed, within limits, nothing hit.
@@ -28,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('file', type=Path, help='excite.yaml or friction.yaml')
     parser.add_argument('--periods', type=int, help='default: 5, a friction sweep 1')
     parser.add_argument('--bag', type=Path, help='folder to make (default: beside the file)')
+    parser.add_argument('--arm', help='simulated, by name or yaml file (default: by the name in '
+                        'the file)')
     parser.add_argument('--model', type=Path, help='model.yaml that drives the simulated arm')
     parser.add_argument('--live', action='store_true',
                         help='use the arm that runs (launched with identification:=true)')
@@ -56,7 +59,8 @@ def _drive(options: argparse.Namespace, bag: Path, console: Console) -> str:
         raise ArmsenseError(f'the bag {bag} exists already; choose another name or remove it')
     with run_bar(console) as bar:
         if not options.live:
-            return drive(options.file, options.periods, bag, motion.arm, bar, options.model)
+            return drive(options.file, options.periods, bag, options.arm or motion.arm, bar,
+                         options.model)
         client = ExcitationClient(options.namespace)
         try:
             return client.run(options.file, options.periods, bag, bar_teller(bar))

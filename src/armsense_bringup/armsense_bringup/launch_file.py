@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
+from armsense_core.errors import ArmsenseError
 
-class LaunchError(ValueError):
+
+class LaunchError(ArmsenseError):
     """A launch file, or the arguments given to it, cannot be carried out."""
 
 

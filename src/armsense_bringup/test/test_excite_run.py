@@ -1,0 +1,37 @@
+"""`./armsense excite run` without its nodes: which arm it launches, and what it says instead."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from armsense_bringup import excite_client, excite_run
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def motion(tmp_path, monkeypatch):
+    """A motion file of an arm that no file of ours describes."""
+    monkeypatch.setenv('ARMSENSE_ROOT', str(ROOT))
+    monkeypatch.setattr(excite_client, 'keep_apart', lambda: None)
+    monkeypatch.setattr(excite_run, 'read_motion',
+                        lambda path: SimpleNamespace(kind='fourier', arm='my_arm'))
+    return tmp_path / 'excite.yaml'
+
+
+@pytest.mark.parametrize(('arguments', 'arm'), [
+    ([], 'my_arm'), (['--arm', 'my_arm.yaml'], 'my_arm.yaml')])
+def test_an_arm_of_your_own_is_launched(motion, monkeypatch, arguments, arm):
+    driven = []
+    monkeypatch.setattr(excite_run, 'drive',
+                        lambda file, periods, bag, arm, *rest: driven.append(arm) or 'complete')
+    assert excite_run.main([str(motion), *arguments]) == 0
+    assert driven == [arm]
+
+
+def test_what_the_launch_file_refuses_is_said(motion, capsys):
+    assert excite_run.main([str(motion), '--arm', str(motion.parent / 'typo.yaml')]) == 1
+    error = capsys.readouterr().err
+    assert 'typo.yaml' in error
+    assert 'Traceback' not in error
