@@ -97,14 +97,23 @@ class Workspace:
 
     # -- stamps ------------------------------------------------------------------------------
 
+    def _made_here(self) -> bool:
+        """Whether the virtual environment is of this folder, this Python and this kind of ROS."""
+        return self.python.exists() and _read(self.venv / 'created.stamp') == self._origin()
+
     def _installed(self) -> bool:
-        return self.python.exists() and _read(self.venv / 'installed.stamp') == self._install_key()
+        return self._made_here() and _read(self.venv / 'installed.stamp') == self._install_key()
 
     def _built(self) -> bool:
         return _read(self.root / 'install' / 'built.stamp') == self._build_key()
 
+    def _origin(self) -> str:
+        """What .venv and build belong to; they hold absolute paths, no tool moves them."""
+        return (f'{self.root.resolve()}\npython {sysconfig.get_python_version()}\n'
+                f'{self.ros_distro or "wheels"}\n')
+
     def _install_key(self) -> str:
-        digest = hashlib.sha256(f'{platform.python_version()} {self.ros_distro}'.encode())
+        digest = hashlib.sha256(f'{platform.python_version()} {self._origin()}'.encode())
         for lock in self.lock_files:
             digest.update(lock.read_bytes())
         return digest.hexdigest()
@@ -129,15 +138,17 @@ class Workspace:
 
     def _install(self) -> None:
         progress = Progress()
-        if not (self.venv / 'created.stamp').exists():
+        if not self._made_here():
             progress.show('creating .venv')
-            shutil.rmtree(self.venv, ignore_errors=True)
-            command = [sys.executable, '-m', 'venv', str(self.venv)]
+            for folder in (self.venv, self.root / 'build', self.root / 'install'):
+                shutil.rmtree(folder, ignore_errors=True)
+            # Not sys.executable: that may be the one in the folder that has just been removed.
+            command = [sys._base_executable, '-m', 'venv', str(self.venv)]
             if self.ros_distro:
                 command.append('--system-site-packages')
             self._run(command, 'creating the virtual environment', lambda line: None)
             (self.venv / 'COLCON_IGNORE').touch()
-            (self.venv / 'created.stamp').write_text('')
+            (self.venv / 'created.stamp').write_text(self._origin())
         total = sum(_count_pins(lock) for lock in self.lock_files)
         seen = 0
 
@@ -290,6 +301,8 @@ def check_machine(root: Path, need_compiler: bool = True) -> None:
         return
     if not (shutil.which('c++') or shutil.which('g++') or shutil.which('clang++')):
         raise SetupError('no C++ compiler was found: sudo apt install g++')
+    if not (shutil.which('make') or shutil.which('gmake')):
+        raise SetupError('make was not found: sudo apt install make')
     if not Path(sysconfig.get_paths()['include'], 'Python.h').exists():
         raise SetupError('the Python headers are missing: sudo apt install '
                          f'python3.{sys.version_info.minor}-dev')

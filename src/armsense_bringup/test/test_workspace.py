@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+import shutil
 import subprocess
 import sys
 import threading
@@ -46,6 +47,7 @@ def workspace(checkout, monkeypatch):
         space.stages.append('install')
         python.parent.mkdir(parents=True, exist_ok=True)
         python.touch()
+        (checkout / '.venv' / 'created.stamp').write_text(space._origin())
         (checkout / '.venv' / 'installed.stamp').write_text(space._install_key())
 
     def build():
@@ -110,6 +112,73 @@ def test_two_starts_at_once_do_the_work_once(workspace, monkeypatch, capsys):
     assert 'waiting' in capsys.readouterr().err
 
 
+@pytest.fixture
+def commands(monkeypatch):
+    """What the set-up would run; it leaves no more behind than is looked at later."""
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    monkeypatch.delenv('ARMSENSE_ROS', raising=False)
+    ran = []
+
+    def run(space, command, what, *rest, **options):
+        ran.append(command)
+        if 'venv' in command:
+            space.python.parent.mkdir(parents=True)
+            space.python.symlink_to(sys.executable)
+        if command[0] == 'bash':
+            for name in ('build', 'install'):
+                (space.root / name).mkdir(exist_ok=True)
+
+    monkeypatch.setattr(Workspace, '_run', run)
+    monkeypatch.setattr(Workspace, '_capture_environment', lambda space: None)
+    monkeypatch.setattr(module, 'adapt_wheels', lambda venv: None)
+    monkeypatch.setattr(module, 'check_machine', lambda *arguments, **options: None)
+    return ran
+
+
+def copied(root, _):
+    copy = root.parent / f'{root.name}_copy'
+    shutil.copytree(root, copy, symlinks=True)
+    return copy
+
+
+def python_removed(root, _):
+    python = root / '.venv' / 'bin' / 'python'
+    python.unlink()
+    python.symlink_to('/nowhere/python3')
+    return root
+
+
+def other_python(root, monkeypatch):
+    monkeypatch.setattr('sysconfig.get_python_version', lambda: '3.99')
+    return root
+
+
+def ros_sourced(root, monkeypatch):
+    monkeypatch.setenv('ROS_DISTRO', 'jazzy')
+    return root
+
+
+@pytest.mark.parametrize('change', [copied, python_removed, other_python, ros_sourced])
+def test_another_place_or_python_or_ros_makes_everything_anew(
+        checkout, commands, monkeypatch, change):
+    root = checkout
+    Workspace(root).ensure()
+    (root / 'build' / 'CMakeCache.txt').touch()
+    count = len(commands)
+    Workspace(root).ensure()
+    assert len(commands) == count          # all is there
+    root = change(root, monkeypatch)
+    Workspace(root).ensure()
+    again = commands[count:]
+    assert len(again) == count
+    assert again[0][:4] == [sys._base_executable, '-m', 'venv', str(root / '.venv')]
+    assert ('--system-site-packages' in again[0]) == (change is ros_sourced)
+    assert not (root / 'build' / 'CMakeCache.txt').exists()
+    count = len(commands)
+    Workspace(root).ensure()
+    assert len(commands) == count
+
+
 def test_an_installed_ros_needs_no_ros_wheels(checkout, monkeypatch):
     monkeypatch.setenv('ROS_DISTRO', 'jazzy')
     monkeypatch.delenv('ARMSENSE_ROS', raising=False)
@@ -124,6 +193,8 @@ def test_our_own_children_are_not_an_installed_ros(checkout, monkeypatch):
 
 @pytest.mark.parametrize(('patch', 'message'), [
     (('shutil.which', lambda name: None), 'no C\\+\\+ compiler was found: sudo apt install g'),
+    (('shutil.which', lambda name: name if name == 'c++' else None),
+     'make was not found: sudo apt install make'),
     (('platform.machine', lambda: 'aarch64'), 'x86_64 only, this is aarch64'),
     (('sysconfig.get_paths', lambda: {'include': '/nowhere'}), 'Python headers are missing'),
 ])
