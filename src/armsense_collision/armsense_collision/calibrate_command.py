@@ -90,9 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _arm(options: argparse.Namespace) -> tuple[ArmModel, DetectionConfig, float]:
-    stored = ModelFile.read(options.model) if options.model and options.model.exists() else None
+    stored = ModelFile.read(options.model) if options.model else None
     arm = options.arm or (stored.arm if stored else 'laas4')
-    model = ArmModel.load(arm, options.model if stored else None)
+    model = ArmModel.load(arm, options.model)
     assert model.config is not None
     return model, DetectionConfig.of(model, options.detection), 1.0 / model.config.rate
 
@@ -143,9 +143,8 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     from armsense_sim.campaign.setup import Known, Setup
     from armsense_sim.campaign.tasks import CHUNK, run_task, Task
     observer = options.observer or config.observer
-    stored = options.model and options.model.exists()
     setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
-                  model_file=str(options.model) if stored else '',
+                  model_file=str(options.model or ''),
                   observers=(observer,), seed=options.seed, arms=1)
     count = max(round(hours * 3600.0 / CHUNK), 1)
     tasks = [Task('calibration', first + k) for k in range(count)]

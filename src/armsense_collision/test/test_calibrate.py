@@ -97,6 +97,14 @@ def test_there_is_one_source(arguments, capsys):
     assert 'either bags, --live MINUTES or --simulate' in capsys.readouterr().err
 
 
+def test_a_model_that_is_not_there_is_not_made_up(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(calibrate_command, '_simulated', lambda *arguments: noise(0.3, 1))
+    path = tmp_path / 'typo.yaml'
+    assert calibrate_command.main(['--simulate', '1', '--model', str(path)]) == 1
+    assert f'cannot read {path}' in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_live_arm_is_recorded_until_the_time_is_over(tmp_path, monkeypatch):
     """The recorder is ended as by Ctrl-C, so that it can close its bag."""
     (tmp_path / 'fake_recorder.py').write_text(
