@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 
-from armsense_bringup.workspace import end_on_sigterm, SetupError, Workspace
+from armsense_bringup.command_line import set_up
+from armsense_bringup.workspace import Workspace
 
 
 def main() -> int:
@@ -15,16 +16,10 @@ def main() -> int:
     parser.add_argument('--clean', action='store_true', help='remove build/ and install/ first')
     options = parser.parse_args()
     workspace = Workspace(os.environ['ARMSENSE_ROOT'])
-    end_on_sigterm()
     if options.clean:
         for name in ('build', 'install'):
             shutil.rmtree(workspace.root / name, ignore_errors=True)
-    try:
-        workspace.build()
-    except SetupError as error:
-        print(f'armsense: {error}', file=sys.stderr)
-        return 1
-    return 0
+    return set_up(workspace.build)
 
 
 if __name__ == '__main__':

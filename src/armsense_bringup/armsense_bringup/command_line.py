@@ -5,6 +5,7 @@ Only the standard library is used: this runs before anything is installed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import difflib
 import os
 from pathlib import Path
@@ -65,15 +66,25 @@ def main(root: str, arguments: list[str]) -> int:
         print(f'armsense: unknown command {name!r}{hint} Known: {", ".join(COMMANDS)}',
               file=sys.stderr)
         return 2
+    return set_up(lambda: run(Workspace(root), COMMANDS[name], rest))
+
+
+def set_up(work: Callable[[], None]) -> int:
+    """Exit code of what sets the workspace up; what goes wrong is one line."""
     end_on_sigterm()
     try:
-        run(Workspace(root), COMMANDS[name], rest)
+        work()
     except SetupError as error:
         print(f'armsense: {error}', file=sys.stderr)
+        return 1
+    except OSError as error:   # such as a checkout that may not be written
+        text = f'{error.filename}: {error.strerror}' if error.filename else str(error)
+        print(f'armsense: {text}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\narmsense: interrupted; start again to go on', file=sys.stderr)
         return 130
+    return 0
 
 
 def run(workspace: Workspace, command: Command, arguments: list[str]) -> NoReturn:

@@ -29,6 +29,7 @@ from armsense_bringup.demo_run import run
 from armsense_bringup.demo_scenario import Demo
 from armsense_bringup.demo_web import web_monitor
 from armsense_bringup.own_domain import keep_apart
+from armsense_core.command import os_error
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmConfig
 
@@ -47,9 +48,13 @@ def main() -> int:
             if options.web:
                 _stay(options.web_seconds, console)
             return 0 if worked else 1
-    except ArmsenseError as error:
-        console.print(f'[red]the demo failed:[/red] {escape(str(error))}')
+    except (ArmsenseError, OSError) as error:
+        text = os_error(error) if isinstance(error, OSError) else str(error)
+        console.print(f'[red]the demo failed:[/red] {escape(text)}', soft_wrap=True)
         return 1
+    except KeyboardInterrupt:
+        console.print('the demo was interrupted')
+        return 130
 
 
 def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console) -> bool:

@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import sys
 
-from armsense_bringup.command_line import become
-from armsense_bringup.workspace import check_machine, end_on_sigterm, SetupError, Workspace
+from armsense_bringup.command_line import become, set_up
+from armsense_bringup.workspace import check_machine, SetupError, Workspace
 
 
 def examine(workspace: Workspace) -> dict[str, object]:
@@ -99,14 +99,11 @@ def notes(found: dict[str, object]) -> list[str]:
 
 def live(workspace: Workspace, arguments: list[str]) -> int:
     """The part that needs ROS, in the workspace's own Python."""
-    end_on_sigterm()
-    try:
+    def listen() -> None:
         workspace.ensure()
-    except SetupError as error:
-        print(f'armsense: {error}', file=sys.stderr)
-        return 1
-    become([str(workspace.python), '-m', 'armsense_bringup.doctor_live', *arguments],
-           workspace.environment())
+        become([str(workspace.python), '-m', 'armsense_bringup.doctor_live', *arguments],
+               workspace.environment())
+    return set_up(listen)
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticArray
 import rclpy
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from armsense_driver.arm_driver import Mode
 from armsense_driver.health import Health, Level, parts_of, worst
@@ -134,7 +135,7 @@ def main() -> int:
     parser.add_argument('--namespace', default='', help='of the arm')
     parser.add_argument('--json', action='store_true', help='one JSON object')
     options = parser.parse_args()
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)   # Ctrl-C is ours
     node = rclpy.create_node('doctor', namespace=options.namespace)
     try:
         heard = Listener(node).listen(options.seconds)

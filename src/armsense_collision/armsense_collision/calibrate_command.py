@@ -37,7 +37,7 @@ from armsense_collision.calibrate import (
 )
 from armsense_collision.live_bag import record_live
 from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.command import answer
+from armsense_core.command import answer, check_target
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
@@ -101,6 +101,8 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     model, config, period = _arm(options)
     if sum([bool(options.bags), options.simulate is not None, options.live is not None]) != 1:
         raise ArmsenseError('give either bags, --live MINUTES or --simulate MINUTES')
+    target = options.out or options.model
+    check_target(target)
     if options.live is not None:
         options.bags = [_live(options, console)]
     if options.bags:
@@ -113,7 +115,6 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
     found = calibrate(residuals, config, period, options.rate, options.confidence)
-    target = options.out or options.model
     if target is not None:
         store(target, model, found, method, options.bags)
     _show(model, found, console, target)

@@ -23,7 +23,7 @@ from armsense_collision.bag_imu import add_imu_options, mounting
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import draw, Replay, replay, write_bag, write_csv
 from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.command import answer
+from armsense_core.command import answer, check_target
 from armsense_core.detector import (
     alarm_statistic,
     cluster_maxima,
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _replay(options: argparse.Namespace) -> dict[str, Any]:
+    check_target(options.csv)
     run, result = _run(options)
     draw(run, options.plot)
     if options.csv:

@@ -29,7 +29,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from armsense_core.command import check_target
+from armsense_core.command import answer, check_target
 from armsense_core.control import DYNAMIC_LAWS
 from armsense_core.control.config import ControllerConfig
 from armsense_core.errors import ArmsenseError, UnknownName
@@ -205,19 +205,12 @@ def main(arguments: list[str] | None = None) -> int:
     handlers = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     teacher = Teacher(options.namespace)
     try:
-        options.handler(teacher, options)
-    except ArmsenseError as error:
-        print(f'armsense: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('armsense: interrupted', file=sys.stderr)
-        return 130
+        return answer('armsense', lambda: options.handler(teacher, options), as_json=False)
     finally:
         teacher.close()
         rclpy.try_shutdown()
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    return 0
 
 
 def _end(number: int, _: Any) -> None:
@@ -259,7 +252,7 @@ def _record(teacher: Teacher, options: argparse.Namespace) -> None:
         if options.seconds is not None:
             teacher.sleep(options.seconds)
         else:
-            input('The arm floats: lead it, then press Enter. ')
+            _wait_for_enter()
     times, positions = teacher.record(model.joint_names, law, wait)
     lesson = clean(times, positions, model, CleanOptions(
         cutoff=options.cutoff, tolerance=options.tolerance, speed=options.speed))
@@ -269,6 +262,13 @@ def _record(teacher: Teacher, options: argparse.Namespace) -> None:
           f'within {lesson.deviation:.4f} rad')
     for problem in problems(lesson, model):
         print(f'it will not be driven: {problem}')
+
+
+def _wait_for_enter() -> None:
+    try:
+        input('The arm floats: lead it, then press Enter. ')
+    except EOFError:
+        raise ArmsenseError('there is no keyboard to press Enter on: give --seconds') from None
 
 
 def problems(lesson: Lesson, model: ArmModel) -> list[str]:

@@ -49,7 +49,9 @@ def ros_arguments(options: argparse.Namespace) -> list[str]:
 
 def _yaml(value: object) -> str:
     """Text in quotes: a token of digits must stay text."""
-    return f"'{value}'" if isinstance(value, str) else str(value).lower()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower()
 
 
 def main() -> int:

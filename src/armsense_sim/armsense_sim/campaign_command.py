@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from rich.table import Table
 
 from armsense_core.command import answer
+from armsense_core.model.model_file import ModelFile
 from armsense_core.observer import OBSERVERS
 from armsense_sim.campaign.campaign import Campaign
 from armsense_sim.campaign.figures import draw
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    if options.model:
+        ModelFile.read(options.model)   # what is wrong with it is said before the work
     setup = Setup(
         arm=options.arm, model_file=options.model, detection=options.detection,
         observers=tuple(options.observers), seed=options.seed, rate_per_hour=options.rate,

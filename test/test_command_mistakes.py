@@ -1,0 +1,62 @@
+"""Ordinary mistakes on the command line end with one line, before the work, and no traceback."""
+
+from pathlib import Path
+import subprocess
+
+import pytest
+
+from armsense_bringup import build_command, command_line, demo_command, doctor, excite_run
+from armsense_bringup.workspace import Workspace
+from armsense_collision import calibrate_command, replay_command
+from armsense_sim import campaign_command
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo_command, 'keep_apart', lambda: None)
+    # Whoever gets as far as to start a process has noticed nothing.
+    monkeypatch.setattr(subprocess, 'Popen', None)
+    return tmp_path
+
+
+@pytest.mark.parametrize(('module', 'arguments', 'message'), [
+    (campaign_command, ['--model', 'missing.yaml'], 'cannot read missing.yaml'),
+    (campaign_command, ['--out', 'file/out'], 'file'),
+    (calibrate_command, ['--live', '20', '--out', 'nodir/m.yaml'], 'there is no folder nodir'),
+    (calibrate_command, ['--live', '20', '--model', 'missing.yaml'], 'cannot read missing.yaml'),
+    (calibrate_command, ['--simulate', '20', '--out', '.'], 'it is a folder'),
+    (replay_command, ['missing', '--csv', 'nodir/x.csv'], 'there is no folder nodir'),
+    (excite_run, ['missing.yaml'], 'cannot read missing.yaml'),
+])
+def test_a_mistake_is_one_line(here, capsys, module, arguments, message):
+    Path('file').touch()
+    assert module.main(arguments) == 1
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert '\n' not in error
+    assert [path.name for path in here.iterdir()] == ['file']
+
+
+def stop(error):
+    def work(*arguments, **options):
+        raise error
+    return work
+
+
+@pytest.mark.parametrize(('error', 'code'), [
+    (PermissionError(13, 'Permission denied', 'out/x'), 1), (KeyboardInterrupt(), 130)])
+def test_demo_build_and_doctor_end_without_a_traceback(here, monkeypatch, capsys, error, code):
+    monkeypatch.setenv('ARMSENSE_ROOT', str(here))
+    monkeypatch.setattr('signal.signal', lambda *arguments: None)
+    for name in ('ensure', 'build'):
+        monkeypatch.setattr(Workspace, name, stop(error))
+    monkeypatch.setattr(demo_command, '_run', stop(error))
+    monkeypatch.setattr('sys.argv', ['armsense'])
+    for main in (demo_command.main, build_command.main,
+                 lambda: command_line.main(str(here), ['demo']),
+                 lambda: doctor.live(Workspace(here), [])):
+        assert main() == code
+        said = capsys.readouterr().err.strip()
+        assert '\n' not in said
+        assert ('out/x: Permission denied' if code == 1 else 'interrupted') in said
