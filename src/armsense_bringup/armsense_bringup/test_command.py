@@ -1,12 +1,15 @@
 """`./armsense test [unit|system|lint] [pytest arguments]`: the checks of the project.
 
-Without a word: ruff, mypy, then unit and system tests in one pytest run on all cores. What failed
-there is run once more with the machine to itself; the second result counts, and the names of the
-tests that needed it are printed: their timing is a defect to mend, not a reason to stop a change.
+Without a word: ruff, mypy, then unit and system tests in one pytest run on all cores. Files in
+which something failed are run once more with the machine to themselves; the second result counts,
+and the names of the tests that needed it are printed: their timing is a defect to mend, not a
+reason to stop a change. It is the whole file, because a process that a test leaves behind is
+noticed only at the end of its file.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 import subprocess
@@ -39,10 +42,22 @@ def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
         return _run([*pytest, *([] if chosen else folders), *arguments], root)
     together = ['-n', str(os.cpu_count() or 1), '--dist', 'loadfile']
     code = _run([*pytest, *together, *folders, *arguments], root)
-    if code != TESTS_FAILED:
+    again = _failed_files(root, folders) if code == TESTS_FAILED else []
+    if not again:
         return code
-    print('\nThese failed beside others; once more, one by one:', flush=True)
-    return _run([*pytest, '--last-failed', '-v', *folders, *arguments], root)
+    print('\nTests of these files failed beside others; once more, one by one:', flush=True)
+    return _run([*pytest, '-v', *again, *arguments], root)
+
+
+def _failed_files(root: Path, folders: list[str]) -> list[str]:
+    """Files below the folders in which a test failed last, from pytest's cache."""
+    try:
+        failed = json.loads((root / '.pytest_cache/v/cache/lastfailed').read_text())
+    except FileNotFoundError:   # the cache is switched off
+        return []
+    files = sorted({Path(name.split('::')[0]) for name in failed})
+    return [str(file) for file in files if (root / file).is_file()
+            and any(file.is_relative_to(folder) for folder in folders)]
 
 
 def _run(command: list[str], root: Path) -> int:
