@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-import importlib.util
 import os
 from pathlib import Path
 import signal
@@ -23,17 +22,6 @@ from armsense_bringup.launch_plan import Argument, declared_arguments, load
 from armsense_bringup.launch_supervisor import Supervisor, Timeouts
 
 DEFAULT_PACKAGE = 'armsense_bringup'
-
-
-def real_launch_available() -> bool:
-    """Whether the launch packages of a ROS 2 installation can be imported."""
-    return all(_is_package(name) for name in ('launch', 'launch_xml', 'launch_ros'))
-
-
-def _is_package(name: str) -> bool:
-    # A folder called launch, such as ours, is found too, but it has no file of its own.
-    spec = importlib.util.find_spec(name)
-    return spec is not None and spec.origin is not None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from armsense_bringup.launch_file import LaunchError
-from armsense_bringup.launch_runner import parse_arguments, real_launch_available
+from armsense_bringup.launch_runner import parse_arguments
 
 LONG = 60.0  # [s] a limit that only a hanging test reaches
 COMMAND = [sys.executable, '-m', 'armsense_bringup.launch_runner']
@@ -275,15 +275,3 @@ def test_malformed_argument(word: str) -> None:
     with pytest.raises(LaunchError, match='NAME:=VALUE expected'):
         parse_arguments([word])
     assert parse_arguments(['a:=1', 'a:=b:=c']) == {'a': 'b:=c'}
-
-
-def test_a_folder_called_launch_is_not_the_launch_package(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ('launch', 'launch_xml', 'launch_ros'):
-        (tmp_path / name).mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not real_launch_available()
-    for name in ('launch', 'launch_xml', 'launch_ros'):
-        (tmp_path / name / '__init__.py').touch()
-    monkeypatch.syspath_prepend(os.fspath(tmp_path))
-    assert real_launch_available()
