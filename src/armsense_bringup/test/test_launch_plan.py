@@ -187,11 +187,31 @@ def test_declared_arguments_reach_into_includes(prefix) -> None:
 
 
 EXECUTABLES = {
-    'armsense_sim': ['simulator'], 'armsense_driver': ['motor_board', 'ros2_control_bridge'],
+    'armsense_sim': ['simulator'],
+    'armsense_driver': ['motor_board', 'ros2_control_bridge', 'load_cells', 'force_torque_cells'],
     'armsense_control': ['joint_space_controller', 'dynamic_controller'],
-    'armsense_collision': ['collision_observer'],
-    'armsense_monitor': ['recorder', 'web_monitor', 'state_publisher', 'markers'],
+    'armsense_collision': ['collision_observer', 'base_reaction'],
+    'armsense_identification': ['identification_server'],
+    'armsense_monitor': ['recorder', 'web_monitor', 'state_publisher', 'markers', 'bag_player'],
     'armsense_bringup': [], 'rviz2': ['rviz2']}
+
+
+@pytest.fixture
+def installed(prefix):
+    """A prefix with stand-ins of everything that our launch files start."""
+    for package, names in EXECUTABLES.items():
+        for name in names:
+            prefix.install(package, name, '#!/bin/sh\n')
+    return prefix
+
+
+def values(process: ProcessSpec) -> dict[str, object]:
+    """All parameters that a launch file gives to a node."""
+    merged: dict[str, object] = {}
+    for block in process.parameters:
+        assert isinstance(block, ParameterBlock)
+        merged |= block.values
+    return merged
 
 
 @pytest.mark.parametrize(('arguments', 'nodes'), [
@@ -205,13 +225,10 @@ EXECUTABLES = {
     ({'observer': 'false', 'monitor': 'web'},
      'simulator motor_board dynamic_controller web_monitor'),
 ])
-def test_arm_launch_file(prefix, arguments: dict[str, str], nodes: str) -> None:
-    for package, names in EXECUTABLES.items():
-        for name in names:
-            prefix.install(package, name, '#!/bin/sh\n')
+def test_arm_launch_file(installed, arguments: dict[str, str], nodes: str) -> None:
     plan = load(
         ROOT / 'launch/arm.launch.xml', {**arguments, 'namespace': 'left', 'model': '7'},
-        prefix.environment)
+        installed.environment)
     assert [process.name for process in plan] == nodes.split()
     assert all('__ns:=/left' in process.command for process in plan)
     for process in plan:
@@ -221,6 +238,21 @@ def test_arm_launch_file(prefix, arguments: dict[str, str], nodes: str) -> None:
             assert block.values.get('arm', 'laas4') == 'laas4'
             assert block.values.get('model', '7') == '7'  # a path that looks like a number
             assert block.values.get('lockstep', False) is False
+
+
+@pytest.mark.parametrize('arm', ['/x/my.yaml', '255'])   # the second: a name like a number
+@pytest.mark.parametrize(('name', 'arguments'), [
+    ('arm', {'hardware': 'sim', 'monitor': 'rviz'}),
+    ('arm', {'hardware': 'spi', 'monitor': 'web', 'record': 'true'}),
+    ('arm', {'hardware': 'gazebo'}),
+    ('replay', {'bag': 'x', 'monitor': 'web'})])
+def test_every_node_gets_an_arm_of_ones_own(installed, name, arguments, arm) -> None:
+    plan = load(ROOT / f'launch/{name}.launch.xml',
+                {**arguments, 'arm': arm, 'base': 'true', 'identification': 'true'},
+                installed.environment)
+    for process in plan:
+        if process.name not in ('rviz2', 'bag_player'):
+            assert values(process)['arm'] == arm, process.name
 
 
 def test_arm_launch_file_describes_its_arguments() -> None:
