@@ -24,7 +24,7 @@ import sysconfig
 import time
 
 DISK_NEEDED_GB = 3.0
-COMPAT_PACKAGES = ('control_msgs', 'tf2_msgs')
+COMPAT_PACKAGES = ('control_msgs', 'tf2_msgs')   # of src/compat, built where ROS lacks them
 # What a ROS environment consists of; everything else of the user's environment is left alone.
 ROS_VARIABLES = (
     'PATH', 'PYTHONPATH', 'LD_LIBRARY_PATH', 'AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH',
@@ -177,7 +177,8 @@ class Workspace:
     def _build(self) -> None:
         progress = Progress()
         key = self._build_key()
-        packages = len(list((self.root / 'src').rglob('package.xml')))
+        packages = (len(list((self.root / 'src').glob('*/package.xml')))
+                    + len(self._missing_packages()))
         finished = 0
 
         def count(line: str) -> None:
@@ -187,22 +188,34 @@ class Workspace:
             if line.startswith(('Starting >>>', 'Finished <<<')):
                 progress.show(f'building {finished}/{packages}: {line.split()[2]}')
 
-        skip = ' '.join(COMPAT_PACKAGES)
-        colcon = (
-            f'"{self.python}" -m colcon build --base-paths src --symlink-install '
-            '--event-handlers console_direct- '
-            '--cmake-args -DBUILD_TESTING=OFF -DPython3_FIND_VIRTUALENV=ONLY '
-            f'-DPython3_EXECUTABLE="{self.python}"')
-        if self.ros_distro:
-            script = f'{colcon} --packages-skip {skip}'
-        else:
-            script = f'. "{self.venv}/local_setup.sh" && {colcon}'
         progress.show('building the workspace')
-        self._run(['bash', '-c', script], 'building the workspace', count,
+        self._run(['bash', '-c', self._build_script()], 'building the workspace', count,
                   env=_clean_environment(self))
         self._capture_environment()
         (self.root / 'install' / 'built.stamp').write_text(key)
         progress.done(f'{packages} packages built')
+
+    def _build_script(self) -> str:
+        # COLCON_IGNORE hides src/compat, also from a plain `colcon build`; named, they are built.
+        folders = ['src', *(f'src/compat/{name}' for name in self._missing_packages())]
+        colcon = (   # exec: a signal must reach colcon, not the shell
+            f'exec "{self.python}" -m colcon build --base-paths {" ".join(folders)} '
+            '--symlink-install --event-handlers console_direct- '
+            '--cmake-args -DBUILD_TESTING=OFF -DPython3_FIND_VIRTUALENV=ONLY '
+            f'-DPython3_EXECUTABLE="{self.python}"')
+        return colcon if self.ros_distro else f'. "{self.venv}/local_setup.sh" && {colcon}'
+
+    def _missing_packages(self) -> list[str]:
+        """Those of `COMPAT_PACKAGES` that the ROS below this workspace lacks."""
+        below = [self.venv]
+        if self.ros_distro:
+            entries = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+            below = [Path(entry) for entry in entries
+                     if entry and not Path(entry).resolve().is_relative_to(
+                         self.root.resolve() / 'install')]
+        return [name for name in COMPAT_PACKAGES
+                if not any((prefix / 'share' / name / 'package.xml').exists()
+                           for prefix in below)]
 
     def _capture_environment(self) -> None:
         """Keep what `install/setup.bash` sets: sourcing it again costs a second at each start."""

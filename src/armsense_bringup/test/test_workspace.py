@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+import shlex
 import shutil
 import subprocess
 import sys
@@ -189,6 +190,52 @@ def test_our_own_children_are_not_an_installed_ros(checkout, monkeypatch):
     monkeypatch.setenv('ROS_DISTRO', 'jazzy')
     monkeypatch.setenv('ARMSENSE_ROS', 'wheels')
     assert Workspace(checkout).ros_distro is None
+
+
+def base_paths(script):
+    words = shlex.split(script)
+    first = words.index('--base-paths') + 1
+    return words[first:words.index('--symlink-install', first)]
+
+
+def test_the_wheels_lack_two_message_packages(checkout, monkeypatch):
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', '/opt/ros/jazzy')   # cleared before the build
+    script = Workspace(checkout)._build_script()
+    assert base_paths(script) == ['src', 'src/compat/control_msgs', 'src/compat/tf2_msgs']
+    assert script.startswith(f'. "{checkout}/.venv/local_setup.sh" && exec "')
+
+
+@pytest.mark.parametrize(('present', 'built'), [
+    ([], ['src/compat/control_msgs', 'src/compat/tf2_msgs']),
+    (['tf2_msgs'], ['src/compat/control_msgs']),
+    (['control_msgs', 'tf2_msgs'], [])])
+def test_an_installed_ros_keeps_its_own_message_packages(checkout, tmp_path, monkeypatch, present,
+                                                         built):
+    ours, theirs = checkout / 'install' / 'control_msgs', tmp_path / 'opt'
+    for prefix, names in ((ours, ['control_msgs']), (theirs, present)):
+        for name in names:
+            (prefix / 'share' / name).mkdir(parents=True)
+            (prefix / 'share' / name / 'package.xml').touch()
+    monkeypatch.setenv('ROS_DISTRO', 'jazzy')
+    monkeypatch.delenv('ARMSENSE_ROS', raising=False)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'{ours}:{theirs}')
+    script = Workspace(checkout)._build_script()
+    assert base_paths(script) == ['src', *built]
+    assert script.startswith('exec "')   # so that a signal reaches colcon
+
+
+def test_colcon_finds_message_packages_only_where_they_are_named():
+    def found(*folders):
+        return set(subprocess.run(
+            [sys.executable, '-m', 'colcon', '--log-base', '/dev/null', 'list', '--names-only',
+             '--base-paths', *folders], cwd=ROOT, check=True, text=True,
+            capture_output=True).stdout.split())
+
+    usual, added = found('src'), found('src', 'src/compat/tf2_msgs')
+    assert 'armsense_core' in usual
+    assert not usual & set(module.COMPAT_PACKAGES)
+    assert added - usual == {'tf2_msgs'}
 
 
 @pytest.mark.parametrize(('patch', 'message'), [
