@@ -1,9 +1,11 @@
-"""Files for ros2_control and Gazebo, which cannot run here: what can be checked without them."""
+"""Files for ROS, ros2_control and Gazebo: what can be checked where they are not installed."""
 
+import ast
 from pathlib import Path
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -14,6 +16,13 @@ from armsense_core.model import ArmConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
+# Modules whose rosdep key has another name, and those that come from requirements/base.in alone.
+KEYS = {'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yaml',
+        'matplotlib': 'python3-matplotlib', 'rich': 'python3-rich', 'jinja2': 'python3-jinja2',
+        'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
+        'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}
+FROM_PIP = {'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser', 'trimesh',
+            'backports', 'compression'}
 
 
 def arguments(path: Path) -> dict[str, list[str]]:
@@ -26,6 +35,50 @@ def description(arm: str, hardware: str) -> ElementTree.Element:
     text = xacro.process_file(str(ROOT / 'urdf' / f'{arm}.urdf.xacro'),
                               mappings={'hardware': hardware, 'controllers': 'ours.yaml'}).toxml()
     return ElementTree.fromstring(text)
+
+
+def declared(package: str) -> set[str]:
+    """What rosdep and colcon are told that a package needs."""
+    root = ElementTree.parse(ROOT / 'src' / package / 'package.xml').getroot()
+    return {element.text for element in root if element.tag.endswith('depend')}
+
+
+def imported(package: str) -> set[str]:
+    """Modules that the code of a package imports, without those of Python itself."""
+    found = set()
+    for path in (ROOT / 'src' / package / package).rglob('*.py'):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(node.module)
+    return {name.split('.')[0] for name in found} - {*sys.stdlib_module_names, package}
+
+
+@pytest.mark.parametrize('package', [
+    path.name for path in sorted((ROOT / 'src').glob('armsense_*')) if (path / path.name).is_dir()])
+def test_packages_declare_what_they_import(package):
+    needed = {KEYS.get(name, name) for name in imported(package) - FROM_PIP}
+    assert needed - declared(package) == set()
+
+
+def test_bringup_declares_what_its_launch_files_start():
+    text = '\n'.join(path.read_text() for path in LAUNCH_FILES)
+    started = set(re.findall(r'pkg="(\w+)"|find-pkg-share (\w+)', text))
+    names = {name for pair in started for name in pair if name} - {'armsense_bringup'}
+    types = yaml.safe_load((ROOT / 'config' / 'ros2_control.yaml').read_text())
+    names |= {block['type'].split('/')[0] for block
+              in types['controller_manager']['ros__parameters'].values() if isinstance(block, dict)}
+    names |= set(re.findall(r'<plugin>(\w+)/', (ROOT / 'urdf' / 'ros2_control.xacro').read_text()))
+    names.remove('mock_components')        # part of hardware_interface, used by no launch file
+    assert names - declared('armsense_bringup') == set()
+
+
+def test_rosdep_needs_no_pip():
+    # Ubuntu 24.04 refuses pip outside of virtual environments, and with it rosdep.
+    for package in (ROOT / 'src').glob('armsense_*'):
+        keys = {key for key in declared(package.name) if key.endswith('-pip')}
+        assert keys <= {'python3-spidev-pip'}, package.name   # an apt package on 22.04 and 24.04
 
 
 @pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
