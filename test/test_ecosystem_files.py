@@ -138,6 +138,13 @@ def test_gazebo_feels_the_force_under_the_base():
     assert 'gz-sim-forcetorque-system' in systems
 
 
+def test_only_the_container_of_the_real_arm_needs_its_devices():
+    services = yaml.safe_load((ROOT / 'docker' / 'compose.yaml').read_text())['services']
+    assert 'devices' not in services['arm']        # one that is missing stops any container
+    assert services['real_arm']['extends'] == {'service': 'arm'}
+    assert services['real_arm']['devices']
+
+
 @pytest.mark.skipif(shutil.which('check_urdf') is None, reason='liburdfdom-tools is not installed')
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
 def test_urdfdom_reads_the_descriptions(arm, tmp_path):
