@@ -100,6 +100,20 @@ def test_shared_files_named_in_launch_files_exist(path):
             assert (ROOT / name).exists(), name
 
 
+@pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
+def test_an_arm_has_one_description(path):
+    root = ElementTree.parse(path).getroot()
+    publishes = any(node.get('pkg') == 'robot_state_publisher' for node in root.iter('node'))
+    for include in root.iter('include'):
+        if publishes and include.get('file').endswith('arm.launch.xml'):
+            given = {arg.get('name'): arg.get('value') for arg in include.findall('arg')}
+            assert given.get('description') == 'false'
+    # An argument of an included file takes a variable of the same name for its value.
+    theirs = set(arguments(ROOT / 'launch' / 'arm.launch.xml'))
+    assert path.name == 'arm.launch.xml' or not {
+        let.get('name') for let in root.iter('let')} & theirs
+
+
 def test_controllers_move_the_joints_of_the_arm():
     parameters = yaml.safe_load((ROOT / 'config' / 'ros2_control.yaml').read_text())
     types = {name: block['type'] for name, block

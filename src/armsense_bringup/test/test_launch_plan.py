@@ -220,6 +220,8 @@ def values(process: ProcessSpec) -> dict[str, object]:
      'motor_board joint_space_controller'),
     ({'hardware': 'gazebo', 'monitor': 'rviz', 'controller': 'none'},
      'ros2_control_bridge collision_observer robot_state_publisher markers rviz2'),
+    ({'hardware': 'gazebo', 'monitor': 'rviz', 'controller': 'none', 'description': 'false'},
+     'ros2_control_bridge collision_observer markers rviz2'),
     ({'hardware': 'can', 'record': 'true', 'observer': 'false'},
      'motor_board dynamic_controller recorder'),
     ({'observer': 'false', 'monitor': 'web'},
