@@ -257,6 +257,19 @@ def test_every_node_gets_an_arm_of_ones_own(installed, name, arguments, arm) -> 
             assert values(process)['arm'] == arm, process.name
 
 
+def test_files_of_an_arm_reach_the_nodes_that_read_them(installed) -> None:
+    names = {'gains': '1', 'detection': '2', 'cells': '3', 'cell_port': '4',
+             'base_thresholds': '5', 'cell_source': 'can'}     # paths that look like numbers
+    plan = {process.name: values(process) for process in load(
+        ROOT / 'launch/arm.launch.xml', {**names, 'hardware': 'spi', 'base': 'true'},
+        installed.environment)}
+    assert plan['dynamic_controller']['controllers'] == '1'
+    assert plan['collision_observer']['detection'] == '2'
+    assert plan['load_cells'] == {
+        'arm': 'laas4', 'source': 'can', 'port': '4', 'calibration': '3'}
+    assert plan['base_reaction']['thresholds'] == '5'
+
+
 def test_arm_launch_file_describes_its_arguments() -> None:
     arguments = {a.name: a for a in declared_arguments(ROOT / 'launch/arm.launch.xml')}
     assert {'arm', 'hardware', 'bus', 'controller', 'observer', 'monitor', 'record', 'lockstep',
