@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import rclpy
+from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 
@@ -29,6 +30,18 @@ from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_monitor import recorder_node
 from armsense_monitor.bag_writer import BagWriter
+
+# What ROS itself makes of a node; docs/nodes.md leaves it out, the policy must allow it.
+NODE_SERVICES = ('~/describe_parameters', '~/get_parameter_types', '~/get_parameters',
+                 '~/get_type_description', '~/list_parameters', '~/set_parameters',
+                 '~/set_parameters_atomically')
+NODE_PUBLISHES = ('/parameter_events', '/rosout')
+NODE_SUBSCRIBES = ('/clock', '/parameter_events')
+LIFECYCLE_SERVICES = ('~/change_state', '~/get_available_states', '~/get_available_transitions',
+                      '~/get_state', '~/get_transition_graph')
+LIFECYCLE_PUBLISHES = ('~/transition_event',)
+# The package robot_state_publisher says more than our node of that name.
+MORE_PUBLISHES = {'robot_state_publisher': ('tf_static',)}
 
 PATIENCE = 60.0   # [s] until all nodes of a launch file are there
 SETTLE = 2.0      # [s] until they have made all their topics
@@ -266,24 +279,39 @@ def _parameters(node: Described) -> str:
 
 
 def policy(found: dict[str, Interfaces]) -> str:
-    """SROS2 policy: every node may do what it does, and nothing else."""
+    """SROS2 policy: every node may do what it and ROS do, and nothing else."""
     lines = ['<?xml version="1.0"?>',
              '<!-- Written by armsense_bringup.node_reference: one enclave per node. -->',
              '<policy version="0.2.0">', '  <enclaves>']
     for name, node in found.items():
+        replies, publishes = list(NODE_SERVICES), list(NODE_PUBLISHES)
+        if _has_lifecycle(name):
+            replies += LIFECYCLE_SERVICES
+            publishes += LIFECYCLE_PUBLISHES
+        publishes += MORE_PUBLISHES.get(name, ())
         lines += [f'    <enclave path="/{name}">', '      <profiles>',
                   f'        <profile node="{name}" ns="/">']
-        for tag, permission, rows in (
-                ('services', 'reply', node.services), ('services', 'request', node.clients),
-                ('topics', 'publish', node.publishes), ('topics', 'subscribe', node.subscribes),
-                ('actions', 'execute', node.actions), ('actions', 'call', node.action_clients)):
-            if rows:
+        for tag, permission, own, given in (
+                ('services', 'reply', node.services, replies),
+                ('services', 'request', node.clients, ()),
+                ('topics', 'publish', node.publishes, publishes),
+                ('topics', 'subscribe', node.subscribes, NODE_SUBSCRIBES),
+                ('actions', 'execute', node.actions, ()),
+                ('actions', 'call', node.action_clients, ())):
+            names = sorted({*(topic for topic, _ in own), *given})
+            if names:
                 lines.append(f'          <{tag} {permission}="ALLOW">')
                 lines += [f'            <{tag[:-1]}>{_policy_name(topic)}</{tag[:-1]}>'
-                          for topic, _ in rows]
+                          for topic in names]
                 lines.append(f'          </{tag}>')
         lines += ['        </profile>', '      </profiles>', '    </enclave>']
     return '\n'.join([*lines, '  </enclaves>', '</policy>', ''])
+
+
+def _has_lifecycle(name: str) -> bool:
+    module, = (node.module for node in NODES if node.name == name)
+    return any(isinstance(value, type) and issubclass(value, LifecycleNode)
+               for value in vars(importlib.import_module(module)).values())
 
 
 def _policy_name(topic: str) -> str:
