@@ -250,9 +250,9 @@ def markdown(found: dict[str, Interfaces]) -> str:
     """The page of all nodes."""
     parts = ['# Nodes\n\nWritten by `python -m armsense_bringup.node_reference` from the running '
              'nodes; a test fails when they differ. Names are\nrelative: a namespace moves the '
-             'whole arm. Every node with a loop is a lifecycle node and has `autostart`; these and the '
-             'simulator\nalso have `realtime` (the loop under SCHED_FIFO where the system allows '
-             'it), and with it `cpu` (its core; -1: any) and\n`priority` (1 to 49).\n']
+             'whole arm. Every node with a loop is a lifecycle node and has `autostart`; these '
+             'and the simulator\nalso have `realtime` (the loop under SCHED_FIFO where the system '
+             'allows it), and with it `cpu` (its core; -1: any) and\n`priority` (1 to 49).\n']
     for node in NODES:
         parts.append(f'\n## {node.name}\n\n{node.text[0].upper()}{node.text[1:]}.\n')
         interfaces = found[node.name]
