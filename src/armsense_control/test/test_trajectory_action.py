@@ -1,4 +1,4 @@
-"""What a client of `follow_joint_trajectory` is told: no DDS, goal handles as strict as rclpy's."""
+"""What a client of `follow_joint_trajectory` is told: no DDS, handles as strict as rclpy's."""
 
 from types import SimpleNamespace
 
