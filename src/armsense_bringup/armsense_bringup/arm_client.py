@@ -95,20 +95,18 @@ class ArmClient:
         """What the processes printed last."""
         return self._supervisor.last_words
 
-    def send(self, joints: Sequence[str], waypoints: Sequence[Waypoint], start: float = 0.0,
-             reaction: str = '') -> Any:
+    def send(self, joints: Sequence[str], waypoints: Sequence[Waypoint], start: float = 0.0
+             ) -> Any:
         """Send a trajectory; its goal handle.
 
         Args:
             joints: Names.
             waypoints: Points of the motion.
             start: Stamp at which it begins [s]; 0: now.
-            reaction: To collisions during this motion; empty: as configured.
         """
         goal = FollowJointTrajectory.Goal()
         trajectory = goal.trajectory
         trajectory.joint_names = list(joints)
-        trajectory.header.frame_id = f'reaction={reaction}' if reaction else ''
         _set_time(trajectory.header.stamp, start)
         for waypoint in waypoints:
             point = JointTrajectoryPoint(

@@ -34,7 +34,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
     demo.write_scenario(scenario, START if lockstep else REAL_START)
     plan = load(launch_file, {
         'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'record': 'true', 'bag': str(bag),
-        'scenario': str(scenario), 'realtime': str(not lockstep).lower()})
+        'scenario': str(scenario), 'realtime': str(not lockstep).lower(), 'reaction': reaction})
     with Supervisor(plan) as supervisor:
         client = ArmClient(supervisor, PATIENCE)
         try:
@@ -42,7 +42,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
             begin = START if lockstep else client.time + 1.0
             rest = [0.0] * len(joints)
             goal = client.send(joints, [Waypoint(0.0, demo.home, rest),
-                                        Waypoint(demo.swing, demo.goal, rest)], begin, reaction)
+                                        Waypoint(demo.swing, demo.goal, rest)], begin)
             outcome = client.ending(goal)
             client.wait(lambda: client.time > begin or outcome.done(), 'the begin of the motion')
             if outcome.done():

@@ -109,7 +109,8 @@ class CollisionTrial:
         """Stand still, swing into the obstacle, wait; times [s]."""
         self.loop.run(rest, self._note)
         trajectory = swing(self.setup, self.model)
-        self.loop.controller.follow(trajectory, reaction=self.strategy)
+        self.loop.controller.reaction.choose(self.strategy)   # also for what follows the motion
+        self.loop.controller.follow(trajectory)
         self.loop.run(trajectory.duration + after, self._note)
         return self.result()
 

@@ -38,7 +38,8 @@ class ActiveLaw:
 
     def joint_inertia(self, q: Array) -> Array:
         """Of the joints, rotors and payload included, at q [rad]: [kg m^2], (n,) -> (n,)."""
-        return self._model.mass_matrix(q).diagonal() + self.law.drivetrain.rotor
+        inertia: Array = self._model.mass_matrix(q).diagonal() + self.law.drivetrain.rotor
+        return inertia
 
     def change(self, law: Law, state: ArmState, reference: Reference) -> None:
         """Let a law take over; the torque at this state stays for the moment."""
