@@ -6,20 +6,24 @@ enough to show that motion stops, and nothing of the code under test.
 
 from dataclasses import replace
 import math
+import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from armsense_core.model import ArmConfig, ArmModel
+from armsense_core.share import arm_names
 from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
-from armsense_driver.arm_limits import guard_limits
+from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.can_link import CanLink
 from armsense_driver.emulator import Fault
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.faults import FaultKind
 from armsense_driver.joint_map import JointCommand
-from armsense_driver.protocol import by_name
+from armsense_driver.motor_board_node import MotorBoardNode
+from armsense_driver.protocol import BoardError, by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport
 
@@ -259,6 +263,46 @@ def test_a_reset_board_is_not_started_again():
     assert 'home pose' in arm.driver.fault.explanation
 
 
+@pytest.mark.parametrize('name', [n for n in arm_names() if ArmConfig.load(n).boards])
+def test_boards_that_turn_the_motors_to_align_them_start_every_arm(name):
+    """Motors that follow the field of their board; on an output without a motor nothing does."""
+    model = ArmModel.load(name)
+    config = model.config
+    rack = ArmRack(config, seed=3, alignment=3.0)
+    sent = {}
+
+    class Wire(LoopbackTransport):
+        def __init__(self, board):
+            super().__init__(rack.rack.port(board))
+            self._number = board
+
+        def transfer(self, frame):
+            sent[self._number] = int.from_bytes(frame[:2], 'big')
+            return super().transfer(frame)
+    zero = motor_zero(model)
+    driver = ArmDriver(config, guard_limits(model), [
+        SpiLink(by_name(config.boards.protocol), Wire(k)) for k in range(len(rack.rack.boards))],
+        zero=zero)
+    joints = config.joints.values()
+    reflected = np.array([j.gear_ratio**2 * j.efficiency for j in joints])
+    motors = [rack.rack.boards[j.slot.board].motors[j.slot.motor - 1].physics for j in joints]
+    pull = np.array([m.torque_constant * m.alignment_current for m in motors])      # [Nm]
+    inertia = np.maximum(2e-5, 12 * pull / 240.0**2)      # [kg m^2] follows at 240 rad/s or less
+    q, dq = np.array(zero), np.zeros(config.n)
+    for period in range(3050):
+        torque = np.array(rack.step(DT, q.tolist(), dq.tolist()))
+        driver.cycle()
+        if period == 10:
+            assert driver.enable().success
+        dq += DT * (torque / reflected - 0.03 * pull * dq) / inertia
+        q += DT * dq
+    assert driver.mode == Mode.ENABLED, driver.fault
+    slots = {(j.slot.board, j.slot.motor) for j in joints}
+    for board, mode in sent.items():
+        assert [bool(mode & bit) for bit in (0x4000, 0x2000)] == [
+            (board, motor) in slots for motor in (1, 2)]
+
+
 def test_alignment_failure_ends_the_start():
     arm = Arm([Fault('alignment_failure', board=1, parameters={'motor': 1})], start_timeout=0.5)
     arm.run(0.02)
@@ -407,6 +451,26 @@ def test_emergency_stop_is_latched_and_cleared_in_two_steps():
     assert arm.driver.enable().success
     arm.run(0.1)
     assert arm.driver.mode == Mode.ENABLED
+
+
+def test_who_leaves_in_the_safe_state_leaves_motors_without_current():
+    arm = in_motion([])
+    arm.driver.emergency_stop()
+    arm.run(0.1)
+    node = SimpleNamespace(_driver=arm.driver, _lock=threading.Lock())
+    MotorBoardNode.deactivate(node)
+    arm.stalled = True
+    arm.run(0.05)                                   # nobody speaks; the watchdog is at 20 ms
+    assert [board.error for board in arm.rack.rack.boards] == [BoardError.NONE] * 2
+    assert not any(board.system_enabled for board in arm.rack.rack.boards)
+    assert arm.driver.fault.name == 'emergency_stop'
+    arm.stalled, arm.driver.released = False, False   # activated again
+    arm.run(0.02)
+    assert arm.driver.clear_fault().success
+    arm.controller = lambda reading: arm.hold(reading)._replace(position=list(reading.position))
+    arm.driver.enable()
+    arm.run(0.1)
+    assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
 
 
 def test_a_latched_board_error_needs_a_power_cycle():
