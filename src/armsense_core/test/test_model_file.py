@@ -79,7 +79,7 @@ def test_failed_write_leaves_the_old_file(written, monkeypatch):
     content, path = written
     before = path.read_text()
     monkeypatch.setattr('os.replace', lambda *a: (_ for _ in ()).throw(OSError('disk full')))
-    with pytest.raises(OSError, match='disk full'):
+    with pytest.raises(ArmsenseError, match='cannot write .*disk full'):
         content.write(path)
     assert path.read_text() == before
     assert [p.name for p in path.parent.iterdir()] == ['run.mcap', 'model.yaml'] or len(
