@@ -143,7 +143,8 @@ class Workspace:
             for folder in (self.venv, self.root / 'build', self.root / 'install'):
                 shutil.rmtree(folder, ignore_errors=True)
             # Not sys.executable: that may be the one in the folder that has just been removed.
-            command = [sys._base_executable, '-m', 'venv', str(self.venv)]
+            python = getattr(sys, '_base_executable', sys.executable)
+            command = [python, '-m', 'venv', str(self.venv)]
             if self.ros_distro:
                 command.append('--system-site-packages')
             self._run(command, 'creating the virtual environment', lambda line: None)
