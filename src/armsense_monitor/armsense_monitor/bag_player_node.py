@@ -36,7 +36,7 @@ from armsense_msgs.msg import MotorStates, Residual
 
 COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench')
 STREAMS = ('motor_states', 'load_cells')
-LATCHED = ('mode', 'reaction_state', 'robot_description')     # last word of the topic
+LATCHED = ('mode', 'reaction_state', 'robot_description', 'payload')   # last word of the topic
 NO_STAMP = ('std_msgs/msg/String', 'tf2_msgs/msg/TFMessage')
 CLOCK_EVERY = 10       # states
 NAP = 0.02             # [s] how soon a pause or an end is noticed
