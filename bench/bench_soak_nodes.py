@@ -49,6 +49,7 @@ REACH = 0.5                # [rad] of the goals about home: joint 1 feels every 
 FAULTY = 60.0              # [s] mean time between two faults
 FIRST = 10.0               # [s] by then the arm is enabled
 FELT = 0.2                 # [s] for an event
+SILENT = 0.1               # [s] without states: whatever happens then nobody can feel
 AFTER = 1.0                # [s] in which a push or a fault may be noticed once more
 RESTART = ('simulator/power_cycle',
            'motor_board/clear_fault', 'motor_board/clear_fault',    # and: it is at home
@@ -65,8 +66,17 @@ class Diary:
 
     pushes: list[float] = field(default_factory=list)
     faults: list[tuple[float, float]] = field(default_factory=list)    # begin, end
-    switched: list[tuple[float, bool]] = field(default_factory=list)   # the motors: on or off
+    switched: list[tuple[float, bool]] = field(default_factory=list)   # watched: on or off
     events: list[tuple[float, str]] = field(default_factory=list)      # and who noticed it
+
+    def note(self, before: float, now: float, enabled: bool) -> None:
+        """A state, and the time of the one before [s]: nobody watches motors off, or silence."""
+        on = bool(self.switched) and self.switched[-1][1]
+        if on and now - before > SILENT:
+            self.switched.append((before, False))
+            on = False
+        if enabled != on:
+            self.switched.append((now, enabled))
 
     def watched(self) -> list[float]:
         """Pushes on an arm that was on for a while before, and until they had to be felt."""
@@ -101,7 +111,6 @@ class Person(ArmClient):
         self.position = np.zeros(4)
         self.unsafe: dict[str, int] = {}                 # frames, by board
         self.goals = self.starts = 0
-        self._on = False
         self._touching = False
         self._moved = time.monotonic()
         self._rng = np.random.default_rng(seed)
@@ -161,12 +170,11 @@ class Person(ArmClient):
         self.wait(come, what)
 
     def _on_state(self, state: Any) -> None:
+        before = self.time
         super()._on_state(state)
         self.position = np.array(state.position)
         self._moved = time.monotonic()
-        if state.enabled != self._on:
-            self._on = state.enabled
-            self.diary.switched.append((self.time, self._on))
+        self.diary.note(before, self.time, state.enabled)
 
     def _on_truth(self, message: ContactTruth) -> None:
         if message.link and not self._touching:

@@ -49,3 +49,18 @@ def test_growth_is_the_slope_after_the_beginning():
     assert abs(growth(warm)) < 1e-9
     assert abs(growth([(h, m + 3.0 * h) for h, m in warm]) - 3.0) < 1e-9
     assert math.isnan(growth(warm[:2]))
+
+
+def test_nobody_watches_an_arm_that_says_nothing():
+    diary = Diary(pushes=[5.0])
+    diary.note(0.0, 1.0, True)
+    for k in range(1, 600):
+        diary.note(1.0 + 0.01 * (k - 1), 1.0 + 0.01 * k, True)
+    assert diary.watched() == [5.0]
+    silent = Diary(pushes=[5.0, 9.0])
+    silent.note(0.0, 1.0, True)
+    silent.note(4.99, 5.0, True)
+    silent.note(5.0, 5.3, True)                   # a board answered nonsense for so long
+    silent.note(9.99, 10.0, True)
+    assert silent.watched() == [9.0]
+    assert silent.switched == [(1.0, True), (5.0, False), (5.3, True)]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from armsense_bringup import excite_client, excite_run
+from armsense_bringup.launch_file import LaunchError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -30,8 +31,11 @@ def test_an_arm_of_your_own_is_launched(motion, monkeypatch, arguments, arm):
     assert driven == [arm]
 
 
-def test_what_the_launch_file_refuses_is_said(motion, capsys):
-    assert excite_run.main([str(motion), '--arm', str(motion.parent / 'typo.yaml')]) == 1
+def test_what_the_launch_file_refuses_is_said(motion, monkeypatch, capsys):
+    def refuse(*arguments):
+        raise LaunchError('arm.launch.xml:4: nobody offers that')
+    monkeypatch.setattr(excite_run, 'drive', refuse)
+    assert excite_run.main([str(motion)]) == 1
     error = capsys.readouterr().err
-    assert 'typo.yaml' in error
+    assert 'nobody offers that' in error
     assert 'Traceback' not in error
