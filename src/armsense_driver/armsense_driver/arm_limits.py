@@ -6,18 +6,19 @@ import numpy as np
 
 from armsense_core.drive.elastic_joint import ElasticJoint
 from armsense_core.model import ArmModel
+from armsense_core.trajectory.limits import Limits
 from armsense_driver.command_guard import GuardLimits
 
 
 def guard_limits(model: ArmModel) -> GuardLimits:
-    """Limits from URDF and arm file."""
+    """The controllers' limits, and how the safe state brakes."""
     config = model.config
     assert config is not None
-    lower, upper = model.position_limits
-    joints = list(config.joints.values())
+    limits = Limits.of(model)
     return GuardLimits(
-        lower=lower.tolist(), upper=upper.tolist(), velocity=model.velocity_limits.tolist(),
-        torque=[j.torque_limit for j in joints], damping=[j.safe_damping for j in joints],
+        lower=limits.lower.tolist(), upper=limits.upper.tolist(),
+        velocity=limits.velocity.tolist(), torque=limits.torque.tolist(),
+        damping=[j.safe_damping for j in config.joints.values()],
         names=config.joint_names,
         integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
 

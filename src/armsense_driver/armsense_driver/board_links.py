@@ -12,6 +12,7 @@ from armsense_driver.emulator.sockets import socket_paths
 from armsense_driver.joint_map import JointMap
 from armsense_driver.protocol import by_name
 from armsense_driver.transport.can_bus import open_can_bus, SeqpacketBus
+from armsense_driver.transport.device_lock import lock_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.seqpacket import SeqpacketTransport
 from armsense_driver.transport.spi_device import SpidevTransport
@@ -57,8 +58,8 @@ def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
         raise ArmsenseError(f'{config.arm} has no boards in its arm file')
     if wiring.hardware == 'can':
         _check_count(config, 'can_channels', boards.can_channels, count)
-        return [CanLink(open_can_bus('socketcan', channel), 1.0 / config.rate, wiring.timeout)
-                for channel in boards.can_channels[:count]]
+        return [CanLink(open_can_bus('socketcan', channel), 1.0 / config.rate, wiring.timeout,
+                        lock_name(channel)) for channel in boards.can_channels[:count]]
     _check_count(config, 'spi_devices', boards.spi_devices, count)
     protocol = by_name(protocol_name(config, 'spi'))
     return [SpiLink(protocol, SpidevTransport(boards.spi_bus, device, boards.spi_mode,

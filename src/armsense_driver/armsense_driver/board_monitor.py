@@ -22,6 +22,7 @@ _BOARD_FAULTS = {
     BoardError.LINK_FAILURE: FaultKind.BUS_OFF,
 }
 _HIGHEST_RESISTANCE = 0xFFFF / RESISTANCE_PER_OHM     # [ohm] that fits on the wire
+REPLY_LAG = 2    # exchanges: a reply was made before the board read the command of its exchange
 _LOSS_FAULTS = {
     Outcome.DROP: FaultKind.BOARD_LOST,
     Outcome.CRC: FaultKind.BOARD_CORRUPT,
@@ -61,6 +62,7 @@ class BoardMonitor:
         # [rad] and [rad/s], motor side: what a reading may jump, and how fast the motor turns
         self._jump: list[tuple[float, float] | None] = [None, None]
         self._period = period
+        self._asked = 0            # exchanges since the motors were asked on; 0: off
         for joint in config.joints.values():
             if joint.slot is not None and joint.slot.board == number:
                 if joint.resistance is not None:
@@ -68,6 +70,10 @@ class BoardMonitor:
                                                                  _HIGHEST_RESISTANCE)
                 self._jump[joint.slot.motor - 1] = (joint.gear_ratio * self._settings.jump,
                                                     joint.gear_ratio * joint.peak_velocity)
+
+    def ask(self, on: bool) -> None:
+        """What the next exchange tells the board: motors on or off."""
+        self._asked = self._asked + 1 if on else 0
 
     def observe(self, exchange: Exchange, driving: bool, position_may_jump: bool) -> Fault | None:
         """Take one exchange.
@@ -90,7 +96,8 @@ class BoardMonitor:
         drives = state.status.system_enabled and ready and not error
         if not error:      # with one a board may forget *ready*, too, but not its position
             # A motor that is not ready any more will be aligned and zeroed where it stands then.
-            if (self._was_ready and not ready) or (driving and self.was_driving and not drives):
+            stopped = driving and self._asked > REPLY_LAG and self.was_driving and not drives
+            if (self._was_ready and not ready) or stopped:
                 self.lost_zero = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
             self._was_ready = ready
         if driving and drives and not position_may_jump and self.state is not None:

@@ -8,6 +8,7 @@ errors are therefore known within a second, while a silent bus is known within a
 
 from __future__ import annotations
 
+from socket import socket
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -36,16 +37,19 @@ class CanLink:
 
     recovers_by_enable = True
 
-    def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005) -> None:
+    def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005,
+                 lock: socket | None = None) -> None:
         """Make a link.
 
         Args:
             bus: Any python-can bus; the board is alone on it.
             period: Between two exchanges [s], for the integrator.
             timeout: Longest wait for a set of measurements [s].
+            lock: Closed with the link; see `lock_name`.
         """
         self.counters = LinkCounters()
         self._bus = bus
+        self._lock = lock
         self._period = period
         self._timeout = timeout
         self._status = BoardStatus(0)
@@ -57,6 +61,12 @@ class CanLink:
         self._bus_off = False                 # the CAN controller has said so
         self._measured = False                # the last exchange brought all measurements
         self._count = 0
+
+    def close(self) -> None:
+        """Give the bus to others."""
+        self._bus.shutdown()
+        if self._lock is not None:
+            self._lock.close()
 
     def exchange(self, command: BoardCommand) -> Exchange:
         """Send the currents of `command`, return what the board measured since."""

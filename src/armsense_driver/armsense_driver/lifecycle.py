@@ -13,7 +13,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_driver.health import Health, loop_health
 from armsense_driver.health_topic import HealthTopic
 
-JOIN_TIMEOUT = 2.0   # [s]
+JOIN_TIMEOUT = 10.0   # [s] a driver brakes the arm before its loop ends
 
 
 class LoopNode(LifecycleNode):

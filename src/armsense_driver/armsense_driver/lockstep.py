@@ -35,7 +35,8 @@ class LockstepLoop(Loop):
 
     def __init__(self, step: Callable[[int], int | None], answerers: Sequence[Answerer],
                  listened_to: Callable[[], bool], wall_limit: float = 20.0,
-                 start_limit: float = 60.0) -> None:
+                 start_limit: float = 60.0,
+                 may_end: Callable[[], bool] | None = None) -> None:
         """Make the loop.
 
         Args:
@@ -44,8 +45,10 @@ class LockstepLoop(Loop):
             listened_to: Whether all who have to listen have subscribed.
             wall_limit: Longest wait for the answers to one state [s].
             start_limit: Longest wait for all nodes to appear [s].
+            may_end: Asked in every period once a stop was requested; False: one more step, which
+                nobody has to answer.
         """
-        super().__init__(None)
+        super().__init__(None, may_end)
         self._step = step
         self._answerers = tuple(answerers)
         self._listened_to = listened_to
@@ -55,7 +58,7 @@ class LockstepLoop(Loop):
     def _cycle(self) -> None:
         self._await_nodes()
         tick = 0
-        while not self._stopped:
+        while not self._ended:
             tick += 1
             seq = self._step(tick)
             self.statistics.ticks += 1

@@ -92,8 +92,10 @@ class EventSource(Protocol):
 class Loop:
     """Start and stop, common to both loops."""
 
-    def __init__(self, statistics: LoopStatistics | None) -> None:
+    def __init__(self, statistics: LoopStatistics | None,
+                 may_end: Callable[[], bool] | None = None) -> None:
         self.statistics = LoopStatistics() if statistics is None else statistics
+        self._may_end = may_end
         self.privileges: Privileges | None = None  # what run(realtime=True) obtained
         self._stopped = False
         self._idle = threading.Event()
@@ -104,7 +106,7 @@ class Loop:
         return self._stopped
 
     def stop(self) -> None:
-        """Ends the loop after the current step; callable from any thread and signal handler."""
+        """Ends the loop as soon as it may; callable from any thread and signal handler."""
         # Only an assignment: a lock here could block a signal handler for ever.
         self._stopped = True
 
@@ -138,6 +140,17 @@ class Loop:
             self._stopped = True
             self._idle.set()
 
+    def finish(self) -> None:
+        """After a failure of `run`: the steps that are due before the loop may end."""
+        self._stopped = True
+        if self._may_end is not None:
+            self._cycle()
+
+    @property
+    def _ended(self) -> bool:
+        """Asked before every step: whether there shall be none."""
+        return self._stopped and (self._may_end is None or self._may_end())
+
     def _cycle(self) -> None:
         raise NotImplementedError
 
@@ -163,14 +176,15 @@ class PacedLoop(Loop):
         clock: Monotonic time [ns].
         sleep: Sleeps for a time [s]; may end early.
         statistics: Where to count; default: a new one.
+        may_end: Asked in every period once a stop was requested; False: one more step.
     """
 
     def __init__(
         self, period: float, step: Callable[[int], None], *,
         clock: Clock = time.monotonic_ns, sleep: Callable[[float], None] = time.sleep,
-        statistics: LoopStatistics | None = None,
+        statistics: LoopStatistics | None = None, may_end: Callable[[], bool] | None = None,
     ) -> None:
-        super().__init__(statistics)
+        super().__init__(statistics, may_end)
         if not period >= 1e-5:
             raise BadValue('period', period, 'at least 1e-5 s')
         self.period = period
@@ -187,7 +201,7 @@ class PacedLoop(Loop):
         deadline = last + period
         while True:
             deadline = self._sleep_until(deadline)
-            if self._stopped:
+            if self._ended:
                 return
             now = clock()
             late = now - deadline
@@ -205,7 +219,7 @@ class PacedLoop(Loop):
     def _sleep_until(self, deadline: int) -> int:
         """Sleeps; returns the deadline, which is a new one if the clock went backwards."""
         clock, period = self._clock, self._period
-        while not self._stopped:
+        while not self._stopped or self._may_end is not None:
             left = deadline - clock()
             if left <= 0:
                 break
@@ -233,6 +247,7 @@ class ReactiveLoop(Loop):
         clock: Monotonic time [ns].
         wall: Wall-clock time [ns], comparable with the subscription's `received_ns`.
         statistics: Where to count; default: a new one.
+        may_end: Asked before every wait once a stop was requested; False: one more.
     """
 
     def __init__(
@@ -240,9 +255,9 @@ class ReactiveLoop(Loop):
         events: Sequence[tuple[EventSource, Callable[[Any], None]]] = (),
         timeout: float = 0.05, on_silence: Callable[[], None] | None = None,
         clock: Clock = time.monotonic_ns, wall: Clock = time.time_ns,
-        statistics: LoopStatistics | None = None,
+        statistics: LoopStatistics | None = None, may_end: Callable[[], bool] | None = None,
     ) -> None:
-        super().__init__(statistics)
+        super().__init__(statistics, may_end)
         if not 0.0 < timeout <= 1.0:
             raise BadValue('timeout', timeout, 'over 0 and at most 1 s')
         self._subscription = subscription
@@ -256,9 +271,9 @@ class ReactiveLoop(Loop):
     def _cycle(self) -> None:
         wait, timeout = self._subscription.wait, self._timeout
         last = last_seq = 0
-        while not self._stopped:
+        while not self._ended:
             message = wait(timeout)
-            if self._stopped:
+            if self._stopped and self._may_end is None:
                 return
             self._handle_events()
             if message is None:

@@ -28,6 +28,8 @@ _PAD = 4  # puts the body of an outgoing record on an 8-byte boundary
 _CODES = {
     'double': 'd', 'float': 'f', 'boolean': '?', 'uint8': 'B', 'int8': 'b', 'uint16': 'H',
     'int16': 'h', 'uint32': 'I', 'int32': 'i', 'uint64': 'Q', 'int64': 'q'}
+# Fields that were added at the end of a message: recordings of older versions stop before them.
+_ADDED = {'MotorStates': ('time_ns',)}
 _TYPE = re.compile(r'(?:sequence<(?P<item>\w+)>|(?P<fixed>\w+)\[(?P<size>\d+)\]|(?P<scalar>\w+))$')
 
 LengthOf = Callable[[str, int], int]  # (name, offset of the count) -> number of items
@@ -53,6 +55,13 @@ class Layout(NamedTuple):
     slots: tuple[Slot, ...]
     counts: tuple[tuple[str, int, int], ...]  # (name, offset, items) of what may vary
     size: int  # [byte] of the body
+    absent: tuple[str, ...] = ()  # scalars that an older sender did not know; they read 0
+
+    def without_last(self) -> Layout:
+        """As a sender lays it out that does not know the last scalar."""
+        *slots, last = self.slots
+        end = slots[-1].offset + struct.calcsize(slots[-1].code) * abs(slots[-1].items)
+        return self._replace(slots=tuple(slots), size=end, absent=(last.name, *self.absent))
 
 
 def align(offset: int, size: int) -> int:
@@ -133,6 +142,9 @@ def place_bytes(msg_type: Any, data: bytes) -> Layout:
         layout = place(msg_type, lambda _, at: struct.unpack_from('<I', data, at + 4)[0])
     except struct.error:
         raise BadRecord(f'{msg_type.__name__} of {len(data)} bytes is cut off') from None
+    added = _ADDED.get(layout.type_name, ())
+    while layout.size + 4 > len(data) and layout.slots[-1].name in added:
+        layout = layout.without_last()
     if layout.size + 4 > len(data):
         raise BadRecord(f'{msg_type.__name__} of {len(data)} bytes is cut off; '
                         f'its fields need {layout.size + 4}')
@@ -195,6 +207,7 @@ def record_in(layout: Layout) -> type[RecordIn]:
     attributes: dict[str, Any] = {'__slots__': (), '_layout': layout}
     for slot in layout.slots:
         attributes[slot.name] = property(_getter(slot))
+    attributes |= dict.fromkeys(layout.absent, 0)
     return type(f'{layout.type_name}In', (RecordIn,), attributes)
 
 

@@ -84,6 +84,7 @@ class DirectSubscription:
         self.node = node
         self.msg_type = msg_type
         self.received_ns = 0  # [ns] wall clock: when the middleware got the last message taken
+        self._taken = 0                 # [ns] monotonic: when the last message was taken
         self._number = 0                # by which its publisher counts the last message taken
         self._set_back = (-_TURNS, -_TURNS)  # [ns] when it last did not grow, and before that
         self._single = qos.depth == 1
@@ -101,10 +102,11 @@ class DirectSubscription:
             return None
         message, about = taken
         self.received_ns = about['received_timestamp']
+        self._taken = time.monotonic_ns()
         number = about['publication_sequence_number']
         if number is not None:          # this middleware counts
             if number <= self._number:
-                self._set_back = self.received_ns, self._set_back[0]
+                self._set_back = self._taken, self._set_back[0]
             self._number = number
         return message
 
@@ -153,7 +155,7 @@ class DirectSubscription:
         Each publisher counts its messages. A new one in the place of another sets the number
         back once, two that speak at the same time do it again and again.
         """
-        return self.received_ns - self._set_back[1] < _TURNS
+        return self._taken - self._set_back[1] < _TURNS
 
     def destroy(self) -> None:
         self.node.destroy_subscription(self._subscription)

@@ -29,11 +29,11 @@ class StartUp:
         self._map = joint_map
         self._guard = guard
         self._settings = settings
-        self.begin()
+        self.begin(0)
 
-    def begin(self) -> None:
-        """Start over."""
-        self._periods = 0
+    def begin(self, now: int) -> None:
+        """Start over, at this monotonic time [ns]."""
+        self._begun = now
         self._phase = 'aligning'
         self._origin: Sequence[float] = []              # [rad] where the search began, (n,)
         self._direction = [0.0] * self._map.n           # of the search; 0: the index was met
@@ -56,16 +56,16 @@ class StartUp:
         command = self._guard.damping(position)._replace(velocity=speed)
         return self._guard.limited(command, position, velocity)
 
-    def advance(self, states: Sequence[BoardState],
-                position: Sequence[float]) -> bool | Fault:
+    def advance(self, states: Sequence[BoardState], position: Sequence[float],
+                now: int) -> bool | Fault:
         """One period later: True when the arm is ready, a fault when it will not be.
 
         Args:
             states: Of every board.
             position: Of the joints [rad], (n,).
+            now: Monotonic time [ns].
         """
-        self._periods += 1
-        if self._periods * self._settings.period > self._settings.start_timeout:
+        if (now - self._begun) * 1e-9 > self._settings.start_timeout:
             return self._timeout(states)
         if self._phase == 'aligning' and not self._missing(states, 'motor_ready'):
             self._phase = 'searching' if self._settings.index_search else 'done'

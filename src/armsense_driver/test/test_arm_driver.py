@@ -6,15 +6,13 @@ enough to show that motion stops, and nothing of the code under test.
 
 from dataclasses import replace
 import math
-import threading
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from armsense_core.model import ArmConfig, ArmModel
 from armsense_core.share import arm_names
+from armsense_driver import faults
 from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
 from armsense_driver.arm_limits import guard_limits, motor_zero
 from armsense_driver.can_link import CanLink
@@ -22,7 +20,6 @@ from armsense_driver.emulator import Fault
 from armsense_driver.emulator.arm_rack import ArmRack
 from armsense_driver.faults import FaultKind
 from armsense_driver.joint_map import JointCommand
-from armsense_driver.motor_board_node import MotorBoardNode
 from armsense_driver.protocol import BoardError, by_name
 from armsense_driver.transport.link import SpiLink
 from armsense_driver.transport.loopback import LoopbackTransport
@@ -35,7 +32,7 @@ FRICTION = np.array([0.3, 0.3, 0.1, 0.1])      # [Nm s/rad]
 class Arm:
     """Boards, plant and driver of laas4, stepped together."""
 
-    def __init__(self, faults=(), config=None, protocol=None, **settings):
+    def __init__(self, faults=(), config=None, protocol=None, clock=None, **settings):
         self.model = ArmModel.load('laas4')
         self.config = config or self.model.config
         if protocol:
@@ -49,7 +46,7 @@ class Arm:
         links = [SpiLink(by_name(self.config.boards.protocol), LoopbackTransport(
             self.rack.rack.port(b))) for b in range(2)]
         self.driver = ArmDriver(self.config, limits, links, DriverSettings(
-            period=DT, board_timeout_ms=20, **settings))
+            period=DT, board_timeout_ms=20, **settings), clock=clock)
         self.q = np.array(self.config.home)
         self.dq = np.zeros(4)
         self.controller = self.hold
@@ -137,27 +134,30 @@ def test_boards_with_a_clock_of_their_own_turn_on_between_two_steps():
 
 
 def test_a_state_has_the_time_at_which_its_boards_answered():
-    arm, waits = Arm(), 0.05   # [s] for the first board, whose wire is slow today
-    wire = arm.driver.links[0]
+    """On the driver's monotonic clock, which the wires move on here."""
+    now = [0]
+    arm = Arm(clock=lambda: now[0])
+    waits = {0: 5_000_000, 1: 1_000_000}    # [ns]; the wire of the first board is slow today
 
     class Slow:
+        def __init__(self, number, link):
+            self._number, self._link = number, link
+
         def __getattr__(self, name):
-            return getattr(wire, name)
+            return getattr(self._link, name)
 
         def exchange(self, command):
-            time.sleep(waits)
-            return wire.exchange(command)
-    arm.driver.links[0] = Slow()
-    begin = time.time_ns()
+            now[0] += waits[self._number]
+            return self._link.exchange(command)
+    arm.driver.links = [Slow(k, link) for k, link in enumerate(arm.driver.links)]
     arm.driver.cycle()
-    assert arm.driver.exchanged_ns - begin >= 0.99e9 * waits   # not the middle of the exchange
+    assert arm.driver.time_ns == (5_000_000 + 6_000_000) // 2   # not the middle of the exchange
 
 
-def test_a_state_has_the_time_of_its_exchange():
+def test_without_a_clock_time_passes_with_the_cycles():
     arm = Arm()
-    before = time.time_ns()
-    arm.run(DT)
-    assert before < arm.driver.exchanged_ns < time.time_ns()
+    arm.run(0.25)
+    assert arm.driver.time_ns == 250_000_000
 
 
 def test_a_controller_has_spoken_only_since_the_last_start():
@@ -457,14 +457,16 @@ def test_who_leaves_in_the_safe_state_leaves_motors_without_current():
     arm = in_motion([])
     arm.driver.emergency_stop()
     arm.run(0.1)
-    node = SimpleNamespace(_driver=arm.driver, _lock=threading.Lock())
-    MotorBoardNode.deactivate(node)
+    arm.driver.release()
+    arm.run(0.5)                                    # brakes until it rests
+    assert arm.driver.released
     arm.stalled = True
     arm.run(0.05)                                   # nobody speaks; the watchdog is at 20 ms
     assert [board.error for board in arm.rack.rack.boards] == [BoardError.NONE] * 2
     assert not any(board.system_enabled for board in arm.rack.rack.boards)
     assert arm.driver.fault.name == 'emergency_stop'
-    arm.stalled, arm.driver.released = False, False   # activated again
+    arm.stalled = False
+    arm.driver.take_up()                            # activated again
     arm.run(0.02)
     assert arm.driver.clear_fault().success
     arm.controller = lambda reading: arm.hold(reading)._replace(position=list(reading.position))
@@ -527,18 +529,26 @@ def disable_and_power_cycle(arm):
     power_cycle(arm)
 
 
-@pytest.mark.parametrize(('lose', 'ask'), [
-    (lose_power, 'clear_fault'), (trip_and_power_cycle, 'clear_fault'),
-    (stop_and_power_cycle, 'clear_fault'), (disable_and_power_cycle, 'enable')])
-def test_boards_that_lost_their_zero_start_only_after_somebody_has_brought_the_arm_home(lose, ask):
+@pytest.mark.parametrize('lose', [lose_power, trip_and_power_cycle, stop_and_power_cycle,
+                                  disable_and_power_cycle])
+def test_boards_that_lost_their_zero_start_only_after_somebody_has_brought_the_arm_home(lose):
     arm = in_motion([])
     lose(arm)
     arm.run(0.3)
     assert np.abs(arm.q - arm.config.home).max() > 0.1
-    answer = getattr(arm.driver, ask)()
+    refused = arm.driver.enable()                   # says why, and counts as no clear_fault
+    assert not refused.success
+    if lose is stop_and_power_cycle:                # the stop has its own
+        assert arm.driver.fault.name == 'emergency_stop'
+        answer = arm.driver.clear_fault()
+        assert not answer.success
+        assert answer.message.startswith('emergency_stop cleared; there is still board_reset')
+    else:
+        assert 'home pose' in refused.message
+    assert arm.driver.fault.name == 'board_reset'   # what the mode topic shows
+    answer = arm.driver.clear_fault()
     assert not answer.success
     assert 'home pose' in answer.message
-    assert arm.driver.fault.name == 'board_reset'   # what the mode topic shows
     assert not arm.driver.enable().success
     arm.q[:], arm.dq[:] = arm.config.home, 0.0
     assert arm.driver.clear_fault().success         # 'it is there'
@@ -577,6 +587,33 @@ def test_a_new_driver_tells_what_stopped_the_boards():
     answer = arm.driver.enable()
     assert not answer.success
     assert 'mode DISCONNECTED: a board stopped because commands came too late' in answer.message
+
+
+def test_what_keeps_an_arm_disconnected_is_told_as_it_is_now():
+    """Commands that a board could not read; by the time they can be, its watchdog has tripped."""
+    arm = in_motion([])
+    arm.driver.emergency_stop()
+    arm.rack.rack.inject(Fault('command_bit_flip', 1, arm.rack.rack.time, 0.1))
+    arm.run(0.003)
+    assert arm.driver.clear_fault().success
+    arm.run(0.3)
+    assert arm.driver.mode == Mode.DISCONNECTED
+    assert 'power-cycle' in arm.driver.enable().message
+    assert arm.driver.fault.name == 'watchdog'
+
+
+def test_a_board_that_stays_silent_is_told_of_once():
+    """Not once a period: people and logs shall see when it began."""
+    arm = Arm()
+    arm.run(0.02)
+    assert arm.driver.mode == Mode.DISABLED
+    arm.rack.rack.inject(Fault('board_lost', 0, arm.rack.rack.time, 0.1))
+    told = []
+    for _ in range(50):
+        arm.step()
+        told.append(arm.driver.fault)
+    assert arm.driver.mode == Mode.DISCONNECTED
+    assert len(set(told) - {None}) == 1
 
 
 def test_start_with_another_pose_reads_the_offset_of_the_arm_file():
@@ -819,3 +856,21 @@ def test_on_can_an_error_that_enabling_does_not_clear_stays():
     arm.run(1.6)
     assert arm.driver.fault.name == 'driver_chip'
     assert 'power-cycle' in arm.driver.clear_fault().message
+
+
+@pytest.mark.parametrize('disabled', range(4))
+@pytest.mark.parametrize('starting', range(4))
+def test_a_fault_just_after_enabling_is_no_board_that_reset(disabled, starting):
+    """A board's reply still tells of the time when the driver itself had switched it off."""
+    arm = Arm().start()
+    driver = arm.driver
+    driver.fail(faults.Fault(FaultKind.TWO_CONTROLLERS))
+    arm.run(0.2)
+    assert driver.clear_fault().success
+    arm.run(disabled * DT)
+    assert driver.enable().success
+    arm.run(starting * DT)
+    driver.fail(faults.Fault(FaultKind.TWO_CONTROLLERS))
+    arm.run(0.05)
+    assert driver.mode == Mode.DAMPING
+    assert driver.fault.kind is FaultKind.TWO_CONTROLLERS

@@ -6,7 +6,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import Mode
 from armsense_driver.arm_limits import guard_limits
-from armsense_driver.effort_bridge import EffortBridge
+from armsense_driver.effort_bridge import EffortBridge, StampClock
 from armsense_driver.joint_map import JointCommand
 
 NAMES = ['joint3', 'joint1', 'joint4', 'joint2']      # another order than the arm's
@@ -85,6 +85,10 @@ def test_a_robot_that_falls_silent_is_noticed_and_latched(bridge):
     assert bridge.fault.name == 'joint_states'
     assert 'without gravity compensation sinks' in bridge.fault.explanation
     assert not bridge.enable().success
+    refused = bridge.clear_fault()
+    assert not refused.success                        # it is still silent
+    assert 'no joint states arrive' in refused.message
+    read(bridge)
     assert bridge.clear_fault().success
     assert bridge.enable().success
 
@@ -132,3 +136,135 @@ def test_who_moves_a_robot_needs_its_velocities_and_who_watches_it_does_not(brid
     assert 'no velocities' in bridge.enable().message
     read(bridge)                                      # with velocities
     assert bridge.enable().success
+
+
+class Robot:
+    """Tells its state every `period` [s]; the clock is the test's."""
+
+    def __init__(self, period):
+        model = ArmModel.load('laas4')
+        self.now, self.period = 10**9, round(period * 1e9)
+        self.bridge = EffortBridge(model.config, guard_limits(model), clock=lambda: self.now)
+        for _ in range(20):
+            self.tell()
+        assert self.bridge.enable().success
+
+    def tell(self, dq=ZERO):
+        self.now += self.period
+        return self.bridge.efforts(read(self.bridge, dq=dq))
+
+    def answer(self, age=0, collision_seq=0):
+        """The newest state but `age`."""
+        self.bridge.give(command(), self.bridge.seq - age, collision_seq)
+
+
+RATES = [30.0, 125.0, 500.0, 1000.0]     # [Hz]
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_a_controller_that_keeps_up_moves_a_robot_of_any_rate(rate):
+    robot = Robot(1.0 / rate)
+    for _ in range(100):
+        robot.tell()
+        robot.now += robot.period // 2
+        robot.answer()
+        robot.now -= robot.period // 2
+    assert robot.bridge.mode == Mode.ENABLED, robot.bridge.fault
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_commands_that_answer_old_states_are_not_followed(rate):
+    robot = Robot(1.0 / rate)
+    age = max(math.ceil(0.0201 * rate), 4)        # older than 20 ms and than three states
+    for _ in range(30):
+        robot.tell()
+    robot.answer(age)
+    robot.tell()
+    assert robot.bridge.fault.name == 'command_stale'
+
+
+@pytest.mark.parametrize('rate', RATES)
+def test_a_silent_controller_is_noticed_after_20_ms_or_three_states(rate):
+    robot = Robot(1.0 / rate)
+    robot.answer()
+    begin = robot.now
+    while robot.bridge.mode == Mode.ENABLED:
+        robot.tell()
+    assert robot.bridge.fault.name == 'command_timeout'
+    assert robot.now - begin <= max(20_000_000, 3 * robot.period) + robot.period
+
+
+def test_one_sample_of_overspeed_is_no_fault_and_a_lasting_one_is():
+    robot = Robot(0.001)
+    for fast, mode in ((1, Mode.ENABLED), (25, Mode.DAMPING)):
+        for _ in range(fast):
+            robot.tell([20.0] * 4)
+            robot.answer()
+        robot.tell()
+        assert robot.bridge.mode == mode
+    assert robot.bridge.fault.name == 'overspeed'
+
+
+def test_an_enabled_robot_without_a_controller_is_braked():
+    robot = Robot(0.001)
+    damping = robot.bridge.guard.limits.damping
+    assert robot.tell([0.0, 0.5, 0.0, 0.0]) == pytest.approx([-0.5 * damping[0], 0.0, 0.0, 0.0])
+
+
+def test_a_fault_is_not_cleared_while_the_robot_is_too_fast():
+    robot = Robot(0.001)
+    robot.bridge.emergency_stop()
+    robot.tell([20.0] * 4)
+    assert 'faster than its limit' in robot.bridge.clear_fault().message
+    robot.tell()
+    assert robot.bridge.clear_fault().success
+
+
+def test_the_end_brakes_the_robot_and_silence_of_the_robot_ends_it():
+    robot = Robot(0.001)
+    robot.answer()
+    robot.bridge.release()
+    assert max(robot.tell([0.5] * 4)) < 0.0
+    for _ in range(101):
+        robot.tell()
+    assert robot.bridge.released
+    assert robot.tell([0.5] * 4) == ZERO
+    robot = Robot(0.001)
+    robot.bridge.release()
+    robot.bridge.silence()
+    assert robot.bridge.released
+
+
+@pytest.mark.parametrize('leap', [-3600.0, -0.005, 0.005, 0.2, 86400.0])     # [s]
+def test_stamps_of_a_clock_that_is_set_do_not_matter(leap):
+    clock, now, stamp = StampClock(), 5 * 10**9, 1_700_000_000 * 10**9
+    times = []
+    for k in range(200):
+        now += 1_000_000
+        stamp += 1_000_000 + (round(leap * 1e9) if k == 100 else 0)
+        times.append(clock.time(stamp, now))
+    assert {b - a for a, b in zip(times, times[1:], strict=False)} == {1_000_000}
+
+
+def test_even_stamps_count_more_than_uneven_arrivals():
+    clock, now = StampClock(), 5 * 10**9
+    times = []
+    for k in range(100):
+        now += 400_000 if k % 2 else 1_600_000
+        times.append(clock.time(k * 1_000_000, now))
+    assert {b - a for a, b in zip(times[10:], times[11:], strict=False)} == {1_000_000}
+
+
+@pytest.mark.parametrize('pace', [0.3, 4.0])
+def test_the_time_of_a_simulator_is_its_own(pace):
+    clock, now = StampClock(), 5 * 10**9
+    times = []
+    for k in range(100):
+        now += round(1_000_000 / pace)
+        times.append(clock.time(k * 1_000_000, now))
+    assert {b - a for a, b in zip(times[10:], times[11:], strict=False)} == {1_000_000}
+
+
+def test_without_stamps_the_arrival_counts():
+    clock = StampClock()
+    assert [clock.time(0, now) for now in (7, 9, 12)] == [7, 9, 12]

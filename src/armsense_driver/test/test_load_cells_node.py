@@ -77,6 +77,7 @@ def wait_for(subscription, condition):
     raise AssertionError('the expected message did not come')
 
 
+@pytest.mark.timing
 def test_readings_tare_fault_and_calibration(tester, microcontroller, tmp_path):
     file = tmp_path / 'cells.yaml'
     file.write_text('cells:\n' + '- {gain: 0.01, offset: 1000.0}\n' * 4)

@@ -293,3 +293,59 @@ def test_reset_forgets():
     statistics.period.add(5 * P)
     statistics.reset()
     assert statistics.report() == LoopStatistics().report()
+
+
+def test_a_loop_that_may_not_end_yet_keeps_its_pace():
+    time, seen, asked = FakeTime(), [], []
+
+    def step(tick):
+        seen.append(time.now)
+        if len(seen) == 3:
+            loop.stop()
+            loop.stop()                    # Ctrl-C reaches a node twice under `ros2 launch`
+
+    def may_end():
+        asked.append(len(seen))
+        return len(seen) == 8
+
+    loop = PacedLoop(PERIOD, step, clock=time.clock, sleep=time.sleep, may_end=may_end)
+    start = time.now
+    loop.run()
+    assert [at - start for at in seen] == [k * P for k in range(1, 9)]
+    assert asked == [3, 4, 5, 6, 7, 8]     # not before somebody wanted it to end
+
+
+def test_a_reactive_loop_answers_on_until_it_may_end():
+    states = [SimpleNamespace(seq=k) for k in range(1, 10)]
+    seen, silences = [], []
+    source = SimpleNamespace(received_ns=0, wait=lambda _: states.pop(0) if states else None)
+
+    def step(state):
+        seen.append(state.seq)
+        loop.stop()
+
+    loop = ReactiveLoop(source, step, on_silence=lambda: silences.append(len(seen)),
+                        may_end=lambda: bool(silences))
+    loop.run()
+    assert seen == list(range(1, 10))
+    assert silences == [9]
+
+
+def test_a_loop_that_has_failed_finishes():
+    steps = []
+
+    def step(tick):
+        steps.append(tick)
+        if len(steps) == 2:
+            raise RuntimeError
+
+    time = FakeTime()
+    loop = PacedLoop(PERIOD, step, clock=time.clock, sleep=time.sleep,
+                     may_end=lambda: len(steps) >= 5)
+    with pytest.raises(RuntimeError):
+        loop.run()
+    loop.finish()
+    assert len(steps) == 5
+    loop = PacedLoop(PERIOD, step, clock=time.clock, sleep=time.sleep)
+    loop.finish()                          # nothing is due
+    assert len(steps) == 5

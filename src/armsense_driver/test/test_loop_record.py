@@ -178,3 +178,18 @@ def test_other_byte_order_is_named():
 def test_type_that_does_not_fit_is_named():
     with pytest.raises(BadRecord, match=r'Collision\.\w+ is a'):
         new_record(Collision)
+
+
+@pytest.mark.parametrize('rubbish', [0, 4])     # behind the last field, as some senders leave it
+@pytest.mark.parametrize('length', [1, 3, 4, 7])
+def test_a_state_recorded_before_it_had_a_monotonic_time_reads_zero(length, rubbish):
+    state = new_record(MotorStates, length, {'strain': 0}, 'base_link')
+    fill(state, np.random.default_rng(1))
+    end = next(s.offset for s in state._layout.slots if s.name == 'enabled') + 1
+    old = state.wire()[:4 + end] + b'\x07' * rubbish
+    record = RecordDecoder(MotorStates).decode(old)
+    assert record.time_ns == 0
+    assert np.array_equal(record.torque, state.torque)
+    assert (record.stamp_ns, record.enabled) == (state.stamp_ns, state.enabled)
+    with pytest.raises(BadRecord, match='cut off'):
+        RecordDecoder(MotorStates).decode(old[:4 + end - 2])

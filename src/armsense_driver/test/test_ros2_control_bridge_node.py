@@ -82,7 +82,8 @@ class Robot:
 @pytest.fixture
 def robot() -> Iterator[Robot]:
     process = start('armsense_driver.ros2_control_bridge_node', 'arm:=laas4',
-                    'enable_on_start:=true', 'silence:=1.0')
+                    'enable_on_start:=true', 'silence:=1.0', 'command_timeout:=1.0',
+                    'command_age:=1.0')       # a busy machine is no fault here
     try:
         with own_node() as node:
             robot = Robot(node, process)
@@ -130,10 +131,16 @@ def test_damping_does_not_outlive_the_joint_states(robot):
     assert list(robot.efforts[-1].data) == ZERO
 
 
-def test_the_last_words_after_ctrl_c_are_zero_efforts(robot):
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_brakes_the_robot_and_the_last_words_are_zero_efforts(robot, number):
     robot.move()
-    robot.process.send_signal(signal.SIGINT)
+    sent = len(robot.efforts)
+    robot.process.send_signal(number)
+    robot.process.send_signal(number)                 # as under `ros2 launch`
     robot.live(lambda: robot.process.poll() is not None)
+    assert robot.modes[-2].mode == DriverMode.DAMPING
+    assert 'the driver ends' in robot.modes[-2].explanation
+    assert any(max(efforts.data) < 0.0 for efforts in robot.efforts[sent:])
     heard = time.monotonic() + 0.5
     robot.live(lambda: time.monotonic() > heard, [])
     assert list(robot.efforts[-1].data) == ZERO
@@ -142,8 +149,11 @@ def test_the_last_words_after_ctrl_c_are_zero_efforts(robot):
 
 def test_a_deactivated_bridge_leaves_no_effort(robot):
     robot.move()
+    sent = len(robot.efforts)
     robot.change_state(Transition.TRANSITION_DEACTIVATE)
     robot.live(lambda: list(robot.efforts[-1].data) == ZERO)
+    assert any(max(efforts.data) < 0.0 for efforts in robot.efforts[sent:])   # braked before
+    assert robot.modes[-2].mode == DriverMode.DAMPING
     assert robot.modes[-1].mode == DriverMode.DISABLED
     robot.change_state(Transition.TRANSITION_ACTIVATE)
     begin = len(robot.states)

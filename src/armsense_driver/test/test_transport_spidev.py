@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 from armsense_driver.transport import SpidevTransport, TransportUnavailable
+from armsense_driver.transport.device_lock import lock_name
 
 
 class FakeSpi:
     opened: tuple[int, int] | None = None
     fail = False
 
+    def __init__(self, folder):
+        self._folder = folder
+
     def open(self, bus, device):
         if device > 1:
             raise FileNotFoundError(2, 'No such file or directory')
         self.opened = (bus, device)
+        self._file = (self._folder / f'spidev{bus}.{device}').open('w')
+
+    def fileno(self):
+        return self._file.fileno()
 
     def xfer2(self, data):
         if self.fail:
@@ -26,11 +35,12 @@ class FakeSpi:
 
     def close(self):
         self.opened = None
+        self._file.close()
 
 
 @pytest.fixture
-def spi(monkeypatch):
-    device = FakeSpi()
+def spi(monkeypatch, tmp_path):
+    device = FakeSpi(tmp_path)
     monkeypatch.setitem(sys.modules, 'spidev', SimpleNamespace(SpiDev=lambda: device))
     return device
 
@@ -66,3 +76,24 @@ def test_missing_module(monkeypatch):
     monkeypatch.setitem(sys.modules, 'spidev', None)
     with pytest.raises(TransportUnavailable, match='pip install spidev'):
         SpidevTransport(0, 0)
+
+
+def test_a_second_driver_is_refused_and_told_of_the_first(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, 'spidev',
+                        SimpleNamespace(SpiDev=lambda: FakeSpi(tmp_path)))
+    first = SpidevTransport(0, 0)
+    SpidevTransport(0, 1).close()                    # another board
+    with pytest.raises(TransportUnavailable, match=r'/dev/spidev0\.0 is in use by another driver '
+                       rf'\(process {os.getpid()}\)'):
+        SpidevTransport(0, 0)
+    first.close()
+    SpidevTransport(0, 0).close()
+
+
+def test_a_can_channel_has_one_driver():
+    channel = f'can{os.getpid()}'
+    first = lock_name(channel)
+    with pytest.raises(TransportUnavailable, match=f'{channel} is in use by another driver'):
+        lock_name(channel)
+    first.close()
+    lock_name(channel).close()

@@ -75,6 +75,10 @@ class SpiLink:
             result = self._transfer(command)
         return result
 
+    def close(self) -> None:
+        """Give the device to others."""
+        self.transport.close()
+
     def _transfer(self, command: BoardCommand) -> Exchange:
         frame = self.protocol.encode_command(command, self._index)
         start = perf_counter()

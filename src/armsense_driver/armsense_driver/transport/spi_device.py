@@ -6,6 +6,7 @@ from glob import glob
 from typing import Any
 
 from armsense_driver.transport.base import TransportUnavailable
+from armsense_driver.transport.device_lock import lock_file
 
 MODES = (0, 1, 2, 3)
 
@@ -23,12 +24,18 @@ class SpidevTransport:
             clock_hz: bit clock [Hz]; the boards take 6 to 8 MHz.
 
         Raises:
-            TransportUnavailable: no such device, or the spidev module is missing.
+            TransportUnavailable: no such device, another driver has it, or the spidev module is
+                missing.
             ValueError: `mode` is not 0, 1, 2 or 3.
         """
         if mode not in MODES:
             raise ValueError(f'SPI mode {mode!r}; valid: {", ".join(map(str, MODES))}')
         self._spi: Any = _open(bus, device)
+        try:
+            lock_file(self._spi.fileno(), f'/dev/spidev{bus}.{device}')
+        except TransportUnavailable:
+            self._spi.close()
+            raise
         self._spi.mode = mode
         self._spi.max_speed_hz = clock_hz
 

@@ -1,0 +1,214 @@
+"""What every node that drives an arm has: requests, mode, health, commands and collisions, an end.
+
+`motor_board` and `ros2_control_bridge` add how states come and how decisions go out. Everything
+that decides is in `Arbiter`, and every call of it is under one lock: services run in the
+executor's thread, cycles in the loop's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import threading
+import time
+from typing import Any, Generic, TypeVar
+
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile
+from std_srvs.srv import Trigger
+
+from armsense_core.model import ArmModel
+from armsense_driver.arbiter import Answer, Arbiter, Mode
+from armsense_driver.faults import Fault, FaultKind
+from armsense_driver.health import Health, Level
+from armsense_driver.joint_map import JointCommand, Reading
+from armsense_driver.lifecycle import LoopNode
+from armsense_driver.loop import (
+    DirectSubscription,
+    event_qos,
+    latched_qos,
+    StreamPublisher,
+    StreamSubscription,
+)
+from armsense_driver.parameters import declare, Parameter
+from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
+
+LAST_WORDS = Duration(seconds=0.5)   # longest wait until they are heard
+HANG = 1.0                           # [s] beyond brake_time, for boards that do not answer
+LEVELS = {Mode.DAMPING: Level.ERROR, Mode.DISCONNECTED: Level.WARN}   # all others are well
+
+ARM_PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('autostart', True, 'configure and activate at once'),
+)
+RULE_PARAMETERS = (
+    Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002,
+              high=1.0),
+    Parameter('command_age', 0.02, '[s] from a state to the arrival of the command that answers '
+              'it, before damping', low=0.002, high=1.0),
+    Parameter('collision_answer', 0.01, '[s] for a controller to answer a collision', low=0.001,
+              high=1.0),
+    Parameter('brake_time', 2.0, '[s] longest braking when the node ends, before the motors are '
+              'let go', low=0.0, high=5.0),
+)
+RULES = tuple(parameter.name for parameter in RULE_PARAMETERS)
+
+Driver = TypeVar('Driver', bound=Arbiter)
+
+
+class DriverNode(LoopNode, Generic[Driver]):
+    """Shell around an arbiter; subclasses make it in `configure` and step it in their loop."""
+
+    def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
+        super().__init__(name)
+        self._settings = declare(self, parameters)
+        self._lock = threading.Lock()          # services against the loop
+        self._driver: Driver | None = None
+        self._end_by = 0.0                     # [s] monotonic, once the loop shall end
+        self._mode_publisher = self.create_publisher(DriverMode, '~/mode', latched_qos())
+        for request in ('enable', 'disable', 'clear_fault', 'emergency_stop'):
+            self.create_service(Trigger, f'~/{request}', self._service(request))
+        if self._settings.autostart:
+            self.autostart()
+
+    @property
+    def driver(self) -> Driver:
+        """The arbiter of a configured node."""
+        assert self._driver is not None
+        return self._driver
+
+    def _load(self) -> ArmModel:
+        return ArmModel.load(self._settings.arm, self._settings.model or None)
+
+    def _rules(self) -> dict[str, float]:
+        """Settings of the arbiter that are parameters."""
+        return {name: getattr(self._settings, name) for name in RULES}
+
+    def _take_charge(self, driver: Driver, n: int, lengths: dict[str, int],
+                     qos: QoSProfile) -> None:
+        """Make the topics around an arbiter of `n` joints."""
+        self._driver = driver
+        driver.wants_enable = self._settings.enable_on_start
+        self._told_mode: tuple[Mode, Fault | None, str] | None = None
+        self._states = StreamPublisher(self, MotorStates, 'motor_states', n, lengths, 'base_link',
+                                       qos)
+        self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n, qos=qos)
+        self._collisions = DirectSubscription(self, Collision, 'collision', event_qos())
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def _may_end(self) -> bool:
+        """Asked by the loop, once it shall end: it goes on until the arm rests and is let go.
+
+        So there is no pause in which the boards' watchdog would drop the arm.
+        """
+        with self._lock:
+            self.driver.release()
+            self._end_by = self._end_by or time.monotonic() + self._settings.brake_time + HANG
+            return self.driver.released or time.monotonic() > self._end_by
+
+    def close(self) -> None:
+        if self._driver is not None:
+            try:
+                if self.loop is not None and not self._driver.released:
+                    self.loop.finish()     # it has failed
+            finally:
+                self.deactivate()
+
+    def deactivate(self) -> None:
+        """After the loop, which has braked the arm: let the motors go."""
+        with self._lock:
+            self.driver.let_go()
+            self._last_words()
+            self._tell_mode()
+        self._mode_publisher.wait_for_all_acked(LAST_WORDS)
+
+    def _take_up(self) -> None:
+        """Before the first cycle of a loop."""
+        self._end_by = 0.0
+        self.driver.take_up()
+
+    def _last_words(self) -> None:
+        """The motors carry no current any more."""
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        """What others have said since the last cycle; under the lock, before the next one."""
+        driver = self.driver
+        for collision in self._collisions.drain():
+            driver.report_collision(collision.seq)
+        if driver.wants_enable and driver.mode == Mode.DISABLED and self._attended():
+            driver.enable()
+        if self._commands.publishers_take_turns and driver.mode in (Mode.STARTING, Mode.ENABLED):
+            driver.fail(Fault(FaultKind.TWO_CONTROLLERS))
+
+    def _attended(self) -> bool:
+        """A controller speaks; only then a wish to enable is granted."""
+        return self.driver.commanded
+
+    def _take_newest_command(self) -> None:
+        command = self._commands.take_latest()
+        if command is not None:
+            self._take_command(command)
+
+    def _take_command(self, message: Any) -> None:
+        self.driver.give(
+            JointCommand(message.position, message.velocity, message.torque, message.kp,
+                         message.kd, message.ki), message.seq, message.collision_seq)
+
+    def _stamp_ns(self) -> int:
+        """Of the newest state, for people [ns]; subclasses may have a better one."""
+        return time.time_ns()
+
+    def _publish_state(self, reading: Reading, enabled: bool) -> None:
+        message = self._states.message
+        message.seq, message.time_ns = self.driver.seq, self.driver.time_ns
+        message.stamp_ns = self._stamp_ns()
+        message.position, message.velocity = reading.position, reading.velocity
+        message.current, message.torque = reading.current, reading.torque
+        message.joint_position, message.strain = reading.joint_position, reading.strain
+        message.power = reading.power
+        message.enabled = enabled
+        self._states.publish()
+
+    # -- mode, services and health -------------------------------------------------------------
+
+    def _tell_mode(self) -> None:
+        """Publish mode and fault if they have changed."""
+        driver = self.driver
+        fault = driver.fault
+        why = driver.why_not_enabled() if fault or driver.mode == Mode.DAMPING else ''
+        if (driver.mode, fault, why) == self._told_mode:
+            return
+        self._told_mode = (driver.mode, fault, why)
+        message = DriverMode(mode=int(driver.mode), fault=fault.name if fault else '',
+                             explanation=why)
+        message.stamp.sec, message.stamp.nanosec = divmod(self._stamp_ns(), 10**9)
+        self._mode_publisher.publish(message)
+        log = self.get_logger()
+        if fault is not None and driver.mode == Mode.DAMPING:
+            log.error(f'{driver.mode.name}: {fault.name}: {why}')
+        else:
+            log.info(': '.join(filter(None, (driver.mode.name, why))))
+
+    def _service(self, name: str) -> Any:
+        def serve(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            response.success, response.message = self._request(name)
+            return response
+        return serve
+
+    def _request(self, name: str) -> Answer:
+        if self._driver is None:
+            return Answer(False, 'not configured')
+        with self._lock:
+            answer: Answer = getattr(self._driver, name)()
+        return answer
+
+    def health(self) -> list[Health]:
+        driver = self.driver
+        return [Health('arm', driver.why_not_enabled() or driver.mode.name.lower(),
+                       LEVELS.get(driver.mode, Level.OK), self._arm_values())]
+
+    def _arm_values(self) -> dict[str, object]:
+        return {}
