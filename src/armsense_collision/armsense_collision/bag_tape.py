@@ -71,7 +71,7 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     if states['position'].shape[1] != n:
         raise ArmsenseError(f'{path.name}: {name} has {states["position"].shape[1]} joints; '
                             f'the arm has {n}')
-    order = np.argsort(states['stamp'], kind='stable')   # files of a split bag may overlap
+    order = np.argsort(_time(states), kind='stable')     # files of a split bag may overlap
     states = {key: values[order] for key, values in states.items()}
     # Nodes of an arm share a namespace, so their topics do too.
     space = name.removesuffix('motor_states')
@@ -80,11 +80,19 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     if imu is not None and readings:
         ride = base_motion(states['stamp'], readings, imu)
         notes.append(f'the base moves as {space}imu says')
-    tape = Tape(states['stamp'], states['position'], states['torque'], states['joint_position'],
+    tape = Tape(_time(states), states['position'], states['torque'], states['joint_position'],
                 states['strain'], states['enabled'], ride)
     payload = _payload(found.get(f'{space}{TOPIC}', []), notes)
-    return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual')), tuple(notes),
-                   payload)
+    return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual'), notes),
+                   tuple(notes), payload)
+
+
+def _time(states: dict[str, Any]) -> NDArray[np.int64]:
+    """Of the states [ns], (N,): stamps as if their clock had never been set."""
+    stamp, time = states['stamp'], states.get('time_ns')
+    if time is None or not time.all():
+        return np.asarray(stamp)            # of an older version
+    return np.asarray(stamp[0] + (time - time[0]))
 
 
 def _payload(data: list[bytes], notes: list[str]) -> InertiaStamped | None:
@@ -101,10 +109,14 @@ def _payload(data: list[bytes], notes: list[str]) -> InertiaStamped | None:
     return told[-1]
 
 
-def _residual(data: list[bytes] | None) -> RecordedResidual | None:
+def _residual(data: list[bytes] | None, notes: list[str]) -> RecordedResidual | None:
     if not data:
         return None
-    table, _ = _table(Residual, data)
+    try:
+        table, _ = _table(Residual, data)
+    except BadRecord:      # fields are only ever added, so messages from before are too short
+        notes.append('the recorded residuals are of an older version: they are not compared')
+        return None
     order = np.argsort(table['stamp'], kind='stable')
     return RecordedResidual(*(table[key][order] for key in ('seq', 'raw', 'filtered', 'valid')))
 

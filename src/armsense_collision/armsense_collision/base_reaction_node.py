@@ -22,7 +22,7 @@ from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
 from armsense_collision.joint_check import describe, Finding, JointCheck, UNITS
 from armsense_core.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
 from armsense_core.base.vibration import VibrationMode
-from armsense_core.detector import Detection
+from armsense_core.detector import Detection, lasting_text
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.base_motion import BaseMotion
@@ -40,6 +40,7 @@ from armsense_driver.loop import (
 )
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.payload import PayloadTopic
+from armsense_driver.state_time import state_time
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
 
 COMPLAIN_EVERY = 5.0   # [s]
@@ -96,9 +97,9 @@ class BaseReactionNode(LoopNode):
             floor_factor=settings.vibration_floor, drift=settings.drift,
             update_model=settings.update_model),
             read_thresholds(settings.thresholds))
-        self._last_seq = self._last_stamp = self._count = self._contact_count = 0
+        self._last_seq = self._last_stamp = self._last_time = self._count = self._contact_count = 0
         self._collision_seq = 0
-        self._cells_at = -1.0            # [s] stamp of the last cells on the clock of the states
+        self._cells_at = -1.0            # [s] when the last cells came, on the clock of the states
         self._force = np.zeros(self.monitor.layout.cells)
         self._valid = np.zeros(self.monitor.layout.cells, bool)
         self._q = np.zeros(model.n)
@@ -139,14 +140,15 @@ class BaseReactionNode(LoopNode):
     # -- the loop ----------------------------------------------------------------------------
 
     def _step(self, state: Any) -> None:
-        dt = (state.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
-        self._last_seq, self._last_stamp = state.seq, state.stamp_ns
+        now = state_time(state)
+        dt = (now - self._last_time) * 1e-9 if self._last_seq else 0.0
+        self._last_seq, self._last_stamp, self._last_time = state.seq, state.stamp_ns, now
         self._take_cells(state)
         self._q = np.array(state.joint_position if len(state.joint_position) else state.position)
-        motion = None if self._imu is None else self._imu.motion(state.stamp_ns)
+        motion = None if self._imu is None else self._imu.motion(now)
         if (model := self._payload.changed()) is not None:
             self.monitor.set_model(model)
-        result = self.monitor.step(self._q, self._force, self._fresh(state), dt, motion)
+        result = self.monitor.step(self._q, self._force, self._fresh(), dt, motion)
         self._complain(result)
         self._result = result
         if result.detection is not None:
@@ -179,11 +181,11 @@ class BaseReactionNode(LoopNode):
             cells = self._cells.take_latest()
         if cells is not None:
             self._force, self._valid = np.array(cells.force), np.array(cells.valid)
-            self._cells_at = state.stamp_ns * 1e-9
+            self._cells_at = self._last_time * 1e-9
 
-    def _fresh(self, state: Any) -> np.ndarray:
+    def _fresh(self) -> np.ndarray:
         """Cells that are valid and not too old."""
-        old = state.stamp_ns * 1e-9 - self._cells_at > self._settings.cell_timeout
+        old = self._last_time * 1e-9 - self._cells_at > self._settings.cell_timeout
         return np.zeros_like(self._valid) if old else self._valid
 
     def _complain(self, result: BaseResult) -> None:
@@ -215,6 +217,8 @@ class BaseReactionNode(LoopNode):
         out.predicted = full(result.reading.predicted)
         out.residual = full(result.reading.residual)
         out.threshold = full(result.threshold)
+        out.lasting = full(result.lasting.astype(float)) > 0.0
+        out.lasts_for = result.lasts_for
         out.valid = result.reading.valid
         out.collision_seq = self._collision_seq
         self._residuals.publish()
@@ -262,6 +266,10 @@ class BaseReactionNode(LoopNode):
         elif failed:
             cells = Health('cells', f'load cell {", ".join(map(str, failed))} contradicts the '
                            'others and is left out', Level.ERROR)
+        elif self._result is not None and self._result.lasting.any():
+            cells = Health('cells', 'watching for more: ' + lasting_text(
+                self.monitor.layout.names, self._result.lasting, self._result.lasts_for),
+                Level.WARN)
         else:
             cells = Health('cells', problem or f'watching, {self._count} collisions so far')
         return [cells] + ([] if self._check is None else [self._check.health()])

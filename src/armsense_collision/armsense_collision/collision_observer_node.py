@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from armsense_collision.collision_message import add_contact, collision_message
 from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
-from armsense_core.detector import ContactOptions, Detection, read_intent
+from armsense_core.detector import ContactOptions, Detection, lasting_text, read_intent
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import ModelFile
@@ -30,6 +30,7 @@ from armsense_driver.loop import (
 )
 from armsense_driver.parameters import declare, Parameter
 from armsense_driver.payload import PayloadTopic
+from armsense_driver.state_time import state_time
 from armsense_msgs.msg import Collision, MotorStates, Residual
 from armsense_msgs.srv import SetString
 
@@ -70,7 +71,8 @@ class CollisionObserverNode(LoopNode):
             model, DetectionConfig.of(model, settings.detection or None), thresholds,
             settings.observer or None)
         self._model = model
-        self._last_seq = self._last_stamp = self._collision_seq = self._count = 0
+        self._last_seq = self._last_stamp = self._last_time = self._pending_since = 0
+        self._collision_seq = self._count = 0
         qos = lockstep_qos() if settings.lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)
@@ -80,7 +82,8 @@ class CollisionObserverNode(LoopNode):
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
         self._pending: tuple[Collision, int] | None = None   # event whose contact is awaited
-        self._peak = np.zeros(model.n)   # [Nm] largest residuals since then
+        self._known = np.zeros(model.n)   # [Nm] what lasting contacts had shown before
+        self._peak = np.zeros(model.n)    # [Nm] largest residuals beyond it since then
 
     def make_loop(self) -> ReactiveLoop:
         limits = ', '.join(f'{x:.2f}' for x in self._monitor.detector.threshold)
@@ -91,9 +94,10 @@ class CollisionObserverNode(LoopNode):
         if self._reset_due:
             self._reset_due = False
             self._monitor.reset()
-        dt = (message.stamp_ns - self._last_stamp) * 1e-9 if self._last_seq else 0.0
-        self._last_seq, self._last_stamp = message.seq, message.stamp_ns
-        motion = None if self._imu is None else self._imu.motion(message.stamp_ns)
+        now = state_time(message)
+        dt = (now - self._last_time) * 1e-9 if self._last_seq else 0.0
+        self._last_seq, self._last_stamp, self._last_time = message.seq, message.stamp_ns, now
+        motion = None if self._imu is None else self._imu.motion(now)
         if (model := self._payload.changed()) is not None:
             self._monitor.set_model(model)
         result = self._monitor.step(message.position, message.torque, message.joint_position,
@@ -111,6 +115,7 @@ class CollisionObserverNode(LoopNode):
         out.collision_seq = self._collision_seq
         out.raw, out.filtered = result.raw, result.filtered
         out.threshold, out.exceeded = result.threshold, result.exceeded
+        out.lasting, out.lasts_for = result.lasting, result.lasts_for
         out.valid = result.valid
         self._residuals.publish()
 
@@ -124,7 +129,8 @@ class CollisionObserverNode(LoopNode):
             seq=self._last_seq, stamp=self._last_stamp)
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
-        self._pending = message, joint
+        self._pending, self._known = (message, joint), detection.known
+        self._pending_since = self._last_time
         self._peak = np.zeros(self._model.n)
 
     def _log_collision(self) -> None:
@@ -138,14 +144,14 @@ class CollisionObserverNode(LoopNode):
         """The event again, on a topic of its own, with force and point."""
         if self._pending is None:
             return
-        self._peak = np.maximum(self._peak, np.abs(result.filtered))
+        new = result.filtered - self._known
+        self._peak = np.maximum(self._peak, np.abs(new))
         message, joint = self._pending
-        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-        if self._last_stamp - stamp < CONTACT_TIME:
+        if self._last_time - self._pending_since < CONTACT_TIME:
             return
         self._pending = None
         joint = self._monitor.settled_joint(self._peak, result.threshold, joint)
-        contact = self._monitor.contact(result.filtered, result.threshold, result.q, joint, FINE)
+        contact = self._monitor.contact(new, result.threshold, result.q, joint, FINE)
         if contact is not None:
             message = add_contact(message, contact)
             message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
@@ -153,6 +159,11 @@ class CollisionObserverNode(LoopNode):
 
     def health(self) -> list[Health]:
         values = {'collisions': self._count}
+        detector = self._monitor.detector
+        if self._monitor.valid and detector.tripped:
+            return [Health('observer', 'watching for more: ' + lasting_text(
+                self._model.joint_names, detector.lasting, detector.lasts_for), Level.WARN,
+                values)]
         if self._monitor.valid:
             return [Health('observer', f'watching, {self._count} collisions so far',
                            values=values)]

@@ -45,12 +45,12 @@ class ImuTopic:
         self._topic = DirectSubscription(node, Imu, 'imu',
                                          lockstep_qos() if self._lockstep else stream_qos())
 
-    def motion(self, stamp: int) -> BaseMotion:
-        """At a state of this stamp [ns]; unknown where the unit is silent."""
-        message = self._wait_for(stamp) if self._lockstep else self._topic.take_latest()
+    def motion(self, now: int) -> BaseMotion:
+        """At a state of this time [ns]; unknown where the unit is silent."""
+        message = self._wait_for(now) if self._lockstep else self._topic.take_latest()
         if message is not None:
-            take(self._imu, message, stamp * 1e-9)
-        return self._imu.at(stamp * 1e-9)
+            take(self._imu, message, now * 1e-9)
+        return self._imu.at(now * 1e-9)
 
     def _wait_for(self, stamp: int) -> Imu:
         """The reading of the same instant, so that a run with the same seed is the same run."""

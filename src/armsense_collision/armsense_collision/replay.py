@@ -89,10 +89,10 @@ def _events(model: ArmModel, monitor: CollisionMonitor, trace: Trace) -> tuple[E
         j = detection.joint
         later = min(int(np.searchsorted(trace.time, trace.time[number] + SETTLED)),
                     len(trace.time) - 1)
-        filtered, threshold = trace.filtered[later], trace.threshold[later]
-        peak = np.abs(trace.filtered[number:later + 1]).max(axis=0)
+        new, threshold = trace.filtered[number:later + 1] - detection.known, trace.threshold[later]
+        peak = np.abs(new).max(axis=0)
         joint = monitor.settled_joint(peak, threshold, model.moving_joint(link))
-        contact = monitor.contact(filtered, threshold, trace.q[later], joint, FINE)
+        contact = monitor.contact(new[-1], threshold, trace.q[later], joint, FINE)
         events.append(Event(float(trace.time[number]), number, model.joint_names[j], link,
                             float(detection.residual[j]), float(detection.threshold[j]),
                             contact))
@@ -129,6 +129,7 @@ def write_bag(run: Replay, folder: Path) -> None:
         record.collision_seq = collision_seq
         record.raw, record.filtered = trace.raw[k], trace.filtered[k]
         record.threshold, record.exceeded = trace.threshold[k], trace.exceeded[k]
+        record.lasting, record.lasts_for = trace.lasting[k], float(trace.lasts_for[k])
         record.valid = bool(trace.valid[k])
         writer.write('/residual', record.wire(), stamp)
     writer.close()

@@ -118,8 +118,13 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
         assert (collision.source, collision.id) == ('base', 1)
         assert collision.joint in ('Fz', 'Mx', 'My')
         assert abs(collision.residual) > collision.threshold
+        assert pushed.lasting[2]                    # and somebody still pushes
+        assert 0.0 < pushed.lasts_for < 0.12
+        assert not any(pushed.lasting[[0, 1, 5]])   # what is not felt does not last either
         arm.plant.release()
-        assert np.abs(arm.run(400).residual).max() < 0.3
+        released = arm.run(400)
+        assert np.abs(released.residual).max() < 0.3
+        assert (any(released.lasting), released.lasts_for) == (False, 0.0)
         # One cell less is enough; two less are not.
         arm.valid[2] = False
         assert arm.run(50).valid

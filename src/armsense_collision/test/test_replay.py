@@ -16,7 +16,7 @@ from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.model.model_file import FORMAT, ModelFile, Provenance
 from armsense_driver.arm_driver import Mode
-from armsense_driver.loop import new_record
+from armsense_driver.loop import new_record, RecordDecoder
 from armsense_driver.payload import carrying, payload_message
 from armsense_identification.bag_reader import messages
 from armsense_monitor.bag_writer import BagWriter
@@ -65,6 +65,26 @@ def test_replay_equals_live_bit_for_bit(bag):
     assert run.identical is True
     assert [event.number for event in run.events] == hits
     assert run.events[0].link == 'link4'
+
+
+def test_residuals_from_before_a_field_was_added_are_left_out(tmp_path):
+    writer = BagWriter(tmp_path / 'old')
+    writer.add_topic('/motor_states', 'armsense_msgs/msg/MotorStates')
+    writer.add_topic('/residual', 'armsense_msgs/msg/Residual')
+    state = new_record(MotorStates, 4, {'joint_position': 0, 'strain': 0})
+    answer = new_record(Residual, 4)
+    end = next(slot.offset for slot in answer._layout.slots if slot.name == 'valid') + 5
+    for k in range(10):
+        state.seq = answer.seq = k + 1
+        state.stamp_ns = answer.stamp_ns = stamp = START + (k + 1) * 1_000_000
+        state.position = np.array(MODEL.config.home)
+        writer.write('/motor_states', state.wire(), stamp)
+        writer.write('/residual', answer.wire()[:end], stamp)
+    writer.close()
+    bag = read_tape(tmp_path / 'old', 4)
+    assert bag.residual is None
+    assert 'the recorded residuals are of an older version: they are not compared' in bag.notes
+    assert replay(MODEL, bag).identical is None
 
 
 def test_another_observer_is_not_identical_but_finds_the_push(bag):
@@ -162,3 +182,24 @@ def test_thresholds_can_be_scaled(bag, tmp_path, capsys, scale, more):
 def test_errors_are_one_line(tmp_path, capsys):
     assert replay_command.main([str(tmp_path / 'nothing')]) == 1
     assert 'no such file or folder' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('leap', [-3600.0, -0.005, 0.2, 86400.0])     # [s]
+def test_a_wall_clock_that_was_set_in_the_recording_changes_nothing(bag, tmp_path, leap):
+    folder = tmp_path / 'leap'
+    writer = BagWriter(folder)
+    writer.add_topic('/motor_states', 'armsense_msgs/msg/MotorStates')
+    state = new_record(MotorStates, 4, {'joint_position': 0, 'strain': 0})
+    decoder = RecordDecoder(MotorStates)
+    for message in messages(bag[0], []):
+        if message.topic == '/motor_states':
+            old = decoder.decode(message.data)
+            state.seq, state.enabled = old.seq, old.enabled
+            state.position, state.torque = old.position, old.torque
+            state.time_ns = old.stamp_ns - START + 5_000_000_000
+            state.stamp_ns = old.stamp_ns + (round(leap * 1e9) if old.seq > 300 else 0)
+            writer.write('/motor_states', state.wire(), state.stamp_ns)
+    writer.close()
+    plain, set_back = read_tape(bag[0], 4).tape, read_tape(folder, 4).tape
+    assert np.array_equal(plain.stamp, set_back.stamp)
+    assert np.array_equal(plain.position, set_back.position)

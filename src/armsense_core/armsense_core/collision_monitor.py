@@ -90,6 +90,16 @@ class DetectionConfig:
                                  for j in model.config.joints.values()])
 
 
+def release_level(model: ArmModel, config: DetectionConfig | None = None,
+                  thresholds: Thresholds | None = None) -> Array:
+    """Residual below which the arm's detector calls a contact ended [Nm], (n,).
+
+    The arguments are those of `CollisionMonitor`.
+    """
+    config = config or DetectionConfig.of(model)
+    return config.detector.release_level(thresholds or config.thresholds(model))
+
+
 class MonitorResult(NamedTuple):
     """Answer to one state."""
 
@@ -97,6 +107,8 @@ class MonitorResult(NamedTuple):
     filtered: Array               # [Nm] (n,)
     threshold: Array              # [Nm] (n,)
     exceeded: NDArray[np.bool_]   # (n,)
+    lasting: NDArray[np.bool_]    # (n,) joints in contact; none where the residual is not valid
+    lasts_for: float              # [s] of the oldest of these contacts; 0: there is none
     valid: bool
     detection: Detection | None   # in the state that decided it
     q: Array                      # [rad] (n,)
@@ -132,6 +144,7 @@ class CollisionMonitor:
         self.estimator = StateEstimator(model.config, self.config.velocity, options.max_gap)
         self.detector = Detector(self._checked(thresholds or self.config.thresholds(model)),
                                  self.config.detector)
+        self._free = np.zeros(model.n, bool)
         self._enabled = False
         self.valid = False     # the last residual counts: the observer is sure and the motors on
         self._capsules = link_capsules(model)
@@ -174,12 +187,17 @@ class CollisionMonitor:
         residual = self.observer.step(q, dq, link_torque, dt)
         self.valid = self.observer.valid and enabled
         detection = isolation = None
+        lasting, lasts_for = self._free, 0.0
         if self.valid:
             detection = self.detector.step(residual, dq, dt)
+            lasting, lasts_for = self.detector.lasting, self.detector.lasts_for
+        else:
+            self.detector.pass_time(dt)
         if detection is not None:
-            isolation = self.isolate(detection.residual, detection.threshold)
+            isolation = self.isolate(detection.new, detection.threshold)
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
-                             self.detector.exceeded, self.valid, detection, q, dq, isolation)
+                             self.detector.exceeded, lasting, lasts_for, self.valid, detection,
+                             q, dq, isolation)
 
     def reset(self) -> None:
         """Forget all states; the observer is anchored when the velocity has its window again."""
@@ -188,7 +206,7 @@ class CollisionMonitor:
         self.detector.reset()
 
     def set_model(self, model: ArmModel) -> None:
-        """Go on with other inertias (a payload); the residual begins anew."""
+        """Go on with other inertias (a payload); residual and contacts begin anew."""
         assert model.config is not None
         self.model = self.observer.model = model
         self.drive = make_drive(model.config, model=model)
@@ -208,7 +226,8 @@ class CollisionMonitor:
         does not show yet when the inner one decides. It never lies further in than it seemed.
 
         Args:
-            peak: Largest size of each joint's residual since then [Nm], (n,).
+            peak: Largest size of each joint's residual since then, without what was known
+                before (`Detection.known`) [Nm], (n,).
             threshold: [Nm], (n,).
             joint: As isolated in the state that decided.
         """
@@ -224,7 +243,7 @@ class CollisionMonitor:
         been felt so far. Some time constants of the observer later it is the whole force.
 
         Args:
-            residual: [Nm], (n,).
+            residual: [Nm], (n,), without what was known before (`Detection.known`).
             threshold: [Nm], (n,); tells the uncertainty of the residual.
             q: [rad], (n,); with NaN there is no pose to find a point at.
             joint: As isolated.

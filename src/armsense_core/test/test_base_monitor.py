@@ -82,6 +82,21 @@ def test_free_motion_is_quiet_and_five_newtons_are_found(running):
     assert all(r.fault is None for r in results)            # and no cell is blamed for it
 
 
+def test_what_lies_on_the_base_hides_no_push(model):
+    """A tool is laid onto the base plate and stays there: a push on the arm is still felt."""
+    bench = Bench(model)
+    monitor = BaseMonitor(model, thresholds=fixed_thresholds([1.2, 0.5, 0.5]))
+    bench.run(monitor, 0.5, moving=False)
+    read, load = bench.cells.step, np.full(4, -1.5 / 4)     # [N] of each cell
+    bench.cells.step = lambda wrench, dt: read(wrench, dt) + load
+    results = bench.run(monitor, 5.0, moving=False)
+    assert sum(r.detection is not None for r in results) == 1
+    assert monitor.layout.names[int(np.flatnonzero(results[-1].lasting)[0])] == 'Fz'
+    assert results[-1].lasts_for == pytest.approx(4.95, abs=0.05)
+    bench.plant.apply_force('link4', [0.095, 0, 0], [0.0, 0.0, -8.0])
+    assert any(r.detection for r in bench.run(monitor, 0.15, moving=False))
+
+
 def test_zero_is_refused_while_moving(running):
     bench, monitor = running
     bench.run(monitor, 0.4)
@@ -206,6 +221,27 @@ def test_parameters_are_corrected_while_moving(model):
     bench.run(monitor, 8.0)
     last = np.array([r.reading.residual for r in bench.run(monitor, 1.5)[200:]])
     assert np.abs(last).max(axis=0).sum() < 0.6 * np.abs(first).max(axis=0).sum()
+
+
+@pytest.mark.parametrize('update', [False, True])
+def test_a_slowly_growing_contact_is_not_learned_away(model, update):
+    bench = Bench(model)
+    monitor = BaseMonitor(model, BaseMonitorOptions(update_model=update),
+                          fixed_thresholds([1.2, 0.5, 0.5]))
+    bench.run(monitor, 0.5, moving=False)
+    bench.run(monitor, 3.0)
+    felt = None
+    for force in np.arange(0.2, 2.5, 0.2):       # [N] a second each
+        bench.plant.release()
+        bench.plant.apply_force('link4', [0.0, 0.0, 0.0], [0.0, 0.0, -force])
+        if any(r.detection is not None for r in bench.run(monitor, 1.0)):
+            felt = force
+            break
+    assert felt is not None
+    assert felt <= 1.8                           # 1.2 N and the half that may be hidden
+    bench.plant.release()
+    bench.run(monitor, 1.0)
+    assert all(r.detection is None for r in bench.run(monitor, 2.0))
 
 
 def test_a_payload_that_is_told_is_no_collision(running, model):

@@ -66,6 +66,58 @@ def test_nobody_watches_while_the_motors_are_off():
     assert monitor.valid
 
 
+def resting(monitor, seconds, push=(0.0, 0.0, 0.0, 0.0)):
+    """Results of an arm at rest at home, under external torques [Nm], (4,)."""
+    q = np.array(MODEL.config.home)
+    torque = MODEL.gravity_torque(q) - np.array(push)
+    return [monitor.step(q, torque, [], [], True, 1e-3) for _ in range(round(seconds * 1e3))]
+
+
+def events(results):
+    return [r for r in results if r.detection is not None]
+
+
+def test_a_payload_that_is_told_leaves_an_intended_contact_announced():
+    monitor = CollisionMonitor(MODEL)
+    resting(monitor, 0.5)
+    monitor.detector.allow_contact(1.0)
+    resting(monitor, 0.2)
+    monitor.set_model(MODEL.with_payload(0.0))
+    assert not events(resting(monitor, 0.7, (0.0, 5.0, 0.0, 0.0)))
+    assert len(events(resting(monitor, 0.3, (0.0, 5.0, 0.0, 0.0)))) == 1
+
+
+def test_an_intended_contact_does_not_wait_for_the_motors():
+    monitor = CollisionMonitor(MODEL)
+    resting(monitor, 0.5)
+    monitor.detector.allow_contact(1.0)
+    for k in range(1200):
+        step(monitor, 1e-3 * k, enabled=False)
+    assert len(events(resting(monitor, 0.3, (0.0, 5.0, 0.0, 0.0)))) == 1
+
+
+def test_a_further_contact_is_isolated_without_the_one_that_lasts():
+    monitor = CollisionMonitor(MODEL)
+    resting(monitor, 0.5)
+    outer, inner = np.array([0.0, 0.0, 0.6, 0.6]), np.array([4.0, 0.0, 0.0, 0.0])
+    first, = events(resting(monitor, 1.0, outer))
+    assert first.isolation.loaded == 3
+    result = resting(monitor, 1.0, outer)[-1]
+    assert result.lasting.tolist() == [False, False, True, True]
+    assert result.lasts_for == pytest.approx(2.0, abs=0.05)
+    second, = events(resting(monitor, 0.5, outer + inner))
+    assert second.isolation.loaded == 0
+
+
+def test_nothing_lasts_where_nobody_watches():
+    monitor = CollisionMonitor(MODEL)
+    resting(monitor, 0.5)
+    assert resting(monitor, 0.5, (0.0, 5.0, 0.0, 0.0))[-1].lasting.any()
+    result = step(monitor, 0.0, enabled=False)
+    assert not result.lasting.any()
+    assert result.lasts_for == 0.0
+
+
 @pytest.mark.parametrize('number', [1, 3])
 def test_every_joint_needs_a_threshold(number):
     with pytest.raises(BadValue, match=f'number of thresholds is {number}; it must be 4'):

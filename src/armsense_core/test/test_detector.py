@@ -6,6 +6,7 @@ from armsense_core.detector import (
     Detector,
     DetectorOptions,
     fixed_thresholds,
+    lasting_text,
     read_intent,
     Thresholds,
 )
@@ -114,6 +115,126 @@ def test_intended_contact_silences_its_joints_for_its_time():
     assert k == pytest.approx(50, abs=2)
 
 
+def test_an_intended_contact_stays_announced_when_the_model_changes():
+    unit = detector()
+    unit.allow_contact(0.05)
+    feed(unit, [0] * 10)
+    unit.reset()                                    # as with every new payload
+    assert not unit.armed
+    (k, _), = feed(unit, [joint(2, 5.0)] * 100)
+    assert k == pytest.approx(40, abs=2)            # what was left of the time
+
+
+def test_an_intended_contact_also_ends_while_nothing_is_felt():
+    unit = detector()
+    unit.allow_contact(0.05)
+    unit.pass_time(0.06)
+    (k, _), = feed(unit, [joint(2, 5.0)] * 10)
+    assert k == 1
+
+
+# -- contacts that last ----------------------------------------------------------------------
+
+OFFSET = joint(1, 0.7)    # beyond the hysteresis, below the threshold: a forgotten payload
+
+
+def lasting():
+    """A joint that was touched once and whose residual stays at 0.7 thresholds."""
+    unit = detector(hysteresis=0.6)
+    assert feed(unit, [OFFSET] * 20) == []
+    assert len(feed(unit, [joint(1, 3.0)] * 50)) == 1
+    assert feed(unit, [OFFSET] * 2000) == []
+    return unit
+
+
+@pytest.mark.parametrize('hit', [
+    joint(1, 20.0),                                 # rise
+    joint(1, -2.0),                                 # change of sign
+    OFFSET + joint(0, 2.0), OFFSET - joint(2, 2.0),   # another joint
+    OFFSET + joint(1, 1.2)])                        # little more than a threshold
+def test_a_lasting_contact_makes_nothing_deaf(hit):
+    unit = lasting()
+    assert unit.tripped
+    assert unit.armed
+    (k, found), = feed(unit, [hit] * 100)
+    assert k == 1
+    which = int(np.abs(hit - OFFSET).argmax())
+    assert (found.joint, found.direction) == (which, np.sign(hit[which]))
+    np.testing.assert_allclose(found.new, hit - OFFSET, atol=0.02)
+    np.testing.assert_allclose(found.known, OFFSET, atol=0.02)
+
+
+def test_what_falls_or_stays_within_a_threshold_is_no_further_collision():
+    unit = detector()
+    assert len(feed(unit, [joint(1, 5.0)] * 500)) == 1
+    ramp = [joint(1, x) for x in np.linspace(5.0, 3.0, 1000)]
+    assert feed(unit, [joint(1, 5.9)] * 500 + ramp + [joint(1, 3.9)] * 500) == []
+
+
+def test_a_slow_rise_is_reported_threshold_by_threshold():
+    unit = detector(shake=0.0)
+    found = feed(unit, [joint(1, x) for x in np.linspace(0.0, 6.0, 60_000)])
+    assert [d.residual[1] for _, d in found] == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0], abs=0.15)
+
+
+def test_an_arm_that_is_let_go_shakes_and_reports_nothing():
+    push = [joint(1, 20.0) + joint(0, 5.0)] * 500
+    swing = [joint(1, -4.0) + joint(0, 3.0) - joint(2, 4.5)] * 10
+    assert len(feed(detector(shake=0.2), push + swing)) == 1
+    assert len(feed(detector(shake=0.0), push + swing)) == 2
+    (_, found), = feed(detector(shake=0.2), push + [joint(1, -6.0)] * 30)[1:]   # the other side
+    assert found.direction == -1
+
+
+def test_all_that_follows_at_once_is_the_same_contact():
+    unit = detector(settle_time=0.2)
+    hit = [joint(0, 2.0)] * 20 + [joint(0, 9.0) + joint(1, 4.0)] * 100
+    assert len(feed(unit, hit)) == 1
+    assert unit.lasting.tolist() == [True, True, False]
+    assert not unit.armed                           # honest: nothing more would be reported
+    assert feed(unit, [joint(0, 9.0) + joint(1, 4.0)] * 300) == []
+    assert unit.armed
+
+
+def test_never_more_than_one_collision_in_the_settle_time_of_a_contact():
+    unit = detector(settle_time=0.2, release_time=10.0)
+    rng = np.random.default_rng(3)
+    found = feed(unit, 50.0 * rng.standard_normal((5000, 3)))
+    assert 1 < len(found) <= 25
+    assert np.diff([k for k, _ in found]).min() >= 200
+
+
+def test_joints_are_released_one_by_one():
+    unit = detector()
+    feed(unit, [joint(0, 2.0) + joint(1, 2.0)] * 300)
+    assert unit.lasting.tolist() == [True, True, False]
+    feed(unit, [joint(1, 2.0)] * 12)
+    assert unit.lasting.tolist() == [False, True, False]
+    assert unit.tripped
+    (_, found), = feed(unit, [joint(0, 2.0) + joint(1, 2.0)] * 10)    # it is a new contact
+    assert found.joint == 0
+    np.testing.assert_allclose(found.new, joint(0, 2.0))
+
+
+def test_how_long_the_oldest_contact_has_lasted():
+    unit = detector()
+    feed(unit, [0] * 10)
+    assert unit.lasts_for == 0.0
+    feed(unit, [joint(0, 2.0)] * 1002 + [joint(0, 2.0) + joint(2, 3.0)] * 500)
+    assert unit.lasts_for == pytest.approx(1.5)
+    feed(unit, [joint(2, 3.0)] * 100)               # the older one has ended
+    assert unit.lasts_for == pytest.approx(0.598)
+    feed(unit, [0] * 100)
+    assert (unit.lasts_for, unit.tripped) == (0.0, False)
+
+
+def test_a_long_contact_in_words():
+    names = ('joint1', 'joint2', 'joint3')
+    assert lasting_text(names, [False, True, True], 3.21) == (
+        'contact lasts on joint2, joint3, for 3.2 s now')
+    assert lasting_text(names, [False] * 3, 0.0) == ''
+
+
 def test_an_intent_is_read_from_words():
     names = ('joint1', 'joint2', 'joint3')
     seconds, mask = read_intent('0.5 joint3 joint1', names)
@@ -211,4 +332,5 @@ def test_defaults():
     options = DetectorOptions()
     assert (options.count, options.window) == (2, 3)
     assert (options.hysteresis, options.release_time, options.warm_up) == (0.6, 0.1, 0.1)
+    assert (options.settle_time, options.fall_time, options.shake) == (0.2, 0.2, 0.2)
     assert (options.standstill_speed, options.reversal_time) == (0.02, 0.05)

@@ -160,8 +160,10 @@ def test_the_short_way_is_the_long_one_bit_for_bit(arm, observer):
     tape = Tape(PERIOD * np.arange(count), position, torque, link_side, gauges, enabled)
     fast = watch(CollisionMonitor(model, observer=observer), tape)
     slow = watch_every_sample(CollisionMonitor(model, observer=observer), tape)
-    for name in ('time', 'q', 'dq', 'raw', 'filtered', 'threshold', 'exceeded', 'valid'):
+    for name in ('time', 'q', 'dq', 'raw', 'filtered', 'threshold', 'exceeded', 'lasting',
+                 'lasts_for', 'valid'):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
     assert fast.links == slow.links
     assert repr(fast.detections) == repr(slow.detections)
     assert fast.detections
+    assert fast.lasting.any()

@@ -45,6 +45,7 @@ Flags = NDArray[np.bool_]
 
 UNKNOWN_MODEL = 0.03     # share of the weight taken as model error until thresholds are learned
 LEARN_EVERY = 10         # cycles between two corrections of the parameters
+HIDDEN = 0.5             # share of a threshold that corrections may take from the residual at most
 MAX_STORED = 3_600_000   # cycles of residuals kept for thresholds
 
 
@@ -80,6 +81,8 @@ class BaseResult(NamedTuple):
     detection: Detection | None    # its `joint` is the index of a felt axis
     fault: CellFault | None        # a cell that the others contradict, when it is found
     problem: str                   # why the residual does not count; '' where it does
+    lasting: Flags                 # felt axes in contact, (k,)
+    lasts_for: float               # [s] of the oldest of these contacts; 0: there is none
 
 
 class BaseMonitor:
@@ -141,6 +144,8 @@ class BaseMonitor:
         self.estimator = RecursiveEstimator(
             model, self.layout, np.sqrt(np.diag(self.layout.covariance(self._noise))),
             self.options.recursive)
+        self._start = self.estimator.phi.copy()
+        self._learned = np.zeros_like(self._start)      # of it, what the prediction uses
 
     # -- cycle -------------------------------------------------------------------------------
 
@@ -183,7 +188,8 @@ class BaseMonitor:
         if self._recorded is not None and len(self._recorded) < MAX_STORED:
             self._recorded.append(reading.residual)
         threshold = self.detector.threshold + (0.0 if self._floor is None else self._floor.floor)
-        return BaseResult(reading, threshold, detection, fault, '')
+        return BaseResult(reading, threshold, detection, fault, '', self.detector.lasting,
+                          self.detector.lasts_for)
 
     def _detect(self, residual: Array, dt: float) -> Detection | None:
         if self._floor is None:
@@ -201,14 +207,33 @@ class BaseMonitor:
         if self._cycle % LEARN_EVERY:
             return
         Y = self._regressor.step(q, dq, LEARN_EVERY * dt)
+        self._use_learned(self._learned, Y)
         if self.detector.tripped or not self._settled():
             return
         low = self.observer.reading.measured - self._offset
         self.estimator.step(Y, low, LEARN_EVERY * dt)
         if self._cycle % (50 * LEARN_EVERY) == 0 and self.estimator.masses.min() > 0.0:
-            # For the prediction alone the links need not be ones that could exist.
-            self.observer.model = self.estimator.estimated()
-            self.observer.offset = self._offset + self.estimator.offset
+            self._use_learned(self.estimator.phi - self._start, Y)
+
+    def _use_learned(self, change: Array, Y: Array) -> None:
+        """Predict with changed parameters, as far as no contact is hidden by them.
+
+        A touch that grows slowly looks like a model that is wrong. What the change takes from the
+        residual is therefore bounded in every pose; what is felt beyond stays visible.
+
+        Args:
+            change: Of the parameters and offsets since the start, (p,).
+            Y: Filtered regressor of the felt wrench, (k, p).
+        """
+        hidden = np.abs(Y @ change) / (HIDDEN * self.detector.threshold)
+        change = change / max(1.0, float(hidden.max()))
+        if np.array_equal(change, self._learned):
+            return
+        self._learned = change
+        pi, offset = np.split(self._start + change, [-len(self.layout.axes)])
+        # For the prediction alone the links need not be ones that could exist.
+        self.observer.model = self.estimator.model.replace(parameters=pi)
+        self.observer.offset = self._offset + offset
 
     def _move_offset(self, change: Array) -> None:
         self._offset = self._offset + change
@@ -220,7 +245,8 @@ class BaseMonitor:
     def _silent(self, problem: str) -> BaseResult:
         k = len(self.layout.axes)
         reading = self.observer.reading._replace(valid=False)
-        return BaseResult(reading, self.detector.threshold[:k].copy(), None, None, problem)
+        return BaseResult(reading, self.detector.threshold[:k].copy(), None, None, problem,
+                          np.zeros(k, bool), 0.0)
 
     # -- offset ------------------------------------------------------------------------------
 
@@ -232,7 +258,7 @@ class BaseMonitor:
         """
         rest = self._rest.mean()
         offset = self.observer.zero(rest.q, rest.felt, rest.motion)
-        self._offset = offset - self.estimator.offset
+        self._offset = offset - self._learned[-len(offset):]
         forces = self._rest.forces
         if np.isfinite(forces).all():
             self._trust.checker.learn_bias(forces)

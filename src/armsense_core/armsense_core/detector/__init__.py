@@ -11,6 +11,7 @@ from armsense_core.detector.extreme_value import cluster_maxima
 from armsense_core.detector.false_alarm_rate import alarm_statistic, fit_false_alarm_threshold
 from armsense_core.detector.intent import read_intent
 from armsense_core.detector.isolation import isolate, Isolation, touchable
+from armsense_core.detector.lasting import lasting_text
 from armsense_core.detector.thresholds import (
     fixed_thresholds,
     motion_thresholds,
@@ -21,6 +22,6 @@ from armsense_core.detector.thresholds import (
 __all__ = [
     'Capsule', 'ContactEstimate', 'ContactOptions', 'Detection', 'Detector', 'DetectorOptions',
     'Isolation', 'Thresholds', 'alarm_statistic', 'cluster_maxima', 'estimate_contact',
-    'fit_false_alarm_threshold', 'fixed_thresholds', 'isolate', 'motion_thresholds',
-    'read_intent', 'sigma_thresholds', 'touchable',
+    'fit_false_alarm_threshold', 'fixed_thresholds', 'isolate', 'lasting_text',
+    'motion_thresholds', 'read_intent', 'sigma_thresholds', 'touchable',
 ]

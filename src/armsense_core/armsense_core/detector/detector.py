@@ -1,4 +1,4 @@
-"""From residual and thresholds to collisions: debouncing, hysteresis, reversals, intent."""
+"""From residual and thresholds to collisions: debouncing, lasting contacts, reversals, intent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armsense_core.detector.lasting import LastingContacts
 from armsense_core.detector.thresholds import Thresholds
 from armsense_core.errors import BadValue
 from armsense_core.schema import quantity
@@ -26,7 +27,13 @@ class DetectorOptions:
     hysteresis: float = quantity(0.6, above=0, high=1,
                                  text='share of the threshold below which a contact has ended')
     release_time: float = quantity(0.1, unit='s', low=0,
-                                   text='below it for so long before the next collision')
+                                   text='below it for so long before a joint is free again')
+    settle_time: float = quantity(0.2, unit='s', low=0, text='after a collision, in which all '
+                                  'that follows is the same contact')
+    fall_time: float = quantity(0.2, unit='s', low=0, text='time constant with which the known '
+                                'level of a lasting contact falls to the residual')
+    shake: float = quantity(0.2, low=0, high=1, text='share of the largest such level, both in '
+                            'thresholds, by which what is new must be larger')
     warm_up: float = quantity(0.1, unit='s', low=0, text='after start and reset')
     # Friction is known worst where a joint starts, stops or turns.
     standstill_speed: float = quantity(0.02, unit='rad/s', low=0)
@@ -40,6 +47,10 @@ class DetectorOptions:
         if not 1 <= self.count <= self.window:
             raise BadValue('count, window', (self.count, self.window), '1 <= count <= window')
 
+    def release_level(self, thresholds: Thresholds) -> Array:
+        """Residual of an arm at rest below which a contact has ended [Nm], (n,)."""
+        return self.hysteresis * np.array(thresholds.constant)
+
 
 DEFAULT_DETECTOR = DetectorOptions()
 
@@ -52,15 +63,24 @@ class Detection(NamedTuple):
     joint: int  # last joint above its threshold
     direction: int  # sign of that joint's residual: where the environment pushes
     residual: Array  # [Nm], (n,)
+    new: Array  # [Nm], (n,): the residual without what lasting contacts had shown before
     threshold: Array  # [Nm], (n,)
     exceeded: Flags  # (n,)
 
+    @property
+    def known(self) -> Array:
+        """What lasting contacts had shown before [Nm], (n,)."""
+        return self.residual - self.new
+
 
 class Detector:
-    """State machine: warm-up, armed, tripped (until released); deterministic, time is passed in.
+    """Warm-up, then every joint is free or in contact; deterministic, time is passed in.
 
-    A sample with NaN is passed over. An intended contact (`allow_contact`) silences the named
-    joints for a time; a contact that lasts longer is a collision then.
+    A collision is reported when a joint exceeds its threshold: a free one, or one in contact
+    that exceeds the level of this contact by a threshold or is pushed the other way. A contact
+    that lasts silences nothing else. A sample with NaN is passed over. An intended contact
+    (`allow_contact`) silences the named joints for a time, also across `reset`; a contact that
+    lasts longer is a collision then.
     """
 
     def __init__(
@@ -72,27 +92,50 @@ class Detector:
         self._standstill = self._margin('standstill_margin', options.standstill_margin)
         self._reversal = self._margin('reversal_margin', options.reversal_margin)
         self._margins = bool(self._standstill.any() or self._reversal.any())
+        self._allowed: Flags = np.zeros(self.n, bool)
+        self._allowed_for = 0.0  # [s] from now
         self.reset()
 
     def reset(self) -> None:
-        """As at the start, warm-up included."""
+        """As at the start, warm-up included; only an intended contact stays announced."""
         self.time = 0.0  # [s]
-        self.tripped = False
         self.threshold = np.array(self.thresholds.constant)  # [Nm] of the last sample, (n,)
         self.exceeded: Flags = np.zeros(self.n, bool)  # in the last sample
         self._history = np.zeros((self.options.window, self.n), bool)
         self._stamps = np.full(self.options.window, -math.inf)
         self._slot = 0
-        self._quiet = 0.0  # [s] below the hysteresis level
+        self._contacts = LastingContacts(self.n, self.options.settle_time,
+                                         self.options.release_time, self.options.fall_time,
+                                         self.options.shake)
         self._moving = np.zeros(self.n)  # sign of the motion
         self._turned = np.full(self.n, math.inf)  # [s] since start, stop or turn
-        self._allowed: Flags = np.zeros(self.n, bool)
-        self._allowed_until = -math.inf
 
     @property
     def armed(self) -> bool:
         """Whether a collision would be reported now."""
-        return not self.tripped and self.time >= self.options.warm_up
+        silenced = self._allowed_for > 0.0 and bool(self._allowed.all())
+        return (self.time >= self.options.warm_up and not silenced
+                and not self._contacts.settling(self.time))
+
+    @property
+    def release_level(self) -> Array:
+        """Residual of an arm at rest below which a contact has ended [Nm], (n,)."""
+        return self.options.release_level(self.thresholds)
+
+    @property
+    def lasting(self) -> Flags:
+        """Joints in contact, (n,)."""
+        return self._contacts.lasting
+
+    @property
+    def tripped(self) -> bool:
+        """Some joint is in contact."""
+        return self._contacts.any
+
+    @property
+    def lasts_for(self) -> float:
+        """How long the oldest contact that still lasts has done so [s]; 0: there is none."""
+        return self._contacts.since(self.time)
 
     def allow_contact(self, duration: float, joints: ArrayLike | None = None) -> None:
         """Expect a contact: for `duration` [s] the joints of the mask (n,), or all, are silent."""
@@ -100,7 +143,12 @@ class Detector:
         if mask.shape != (self.n,):
             raise BadValue('shape of joints', mask.shape, f'({self.n},)')
         self._allowed = mask
-        self._allowed_until = self.time + duration
+        self._allowed_for = duration
+
+    def pass_time(self, dt: float) -> None:
+        """No residual for `dt` [s]: an intended contact is over in time all the same."""
+        if math.isfinite(dt) and dt > 0.0:
+            self._allowed_for -= dt
 
     def step(
         self, residual: Array, dq: Array, dt: float, ddq: Array | None = None,
@@ -118,22 +166,30 @@ class Detector:
         """
         if math.isfinite(dt) and dt > 0.0:
             self.time += dt
+            self._allowed_for -= dt
         if not math.isfinite(sum(residual.tolist()) + sum(dq.tolist()) + dt):
             return None
         self.threshold = self._threshold(dq, ddq, dt)
         size = np.abs(residual)
         self.exceeded = size > self.threshold
-        counted = self._debounce()
-        if self.tripped:
-            self._release(size, dt)
-            return None
-        if self.time < self.options.warm_up or not counted.any():
-            return None
-        self.tripped, self._quiet = True, 0.0
-        joint = int(np.flatnonzero(counted)[-1])
+        detection, contacts = None, self._contacts
+        settling = contacts.settling(self.time)     # whatever comes now is the same contact
+        beyond = self._debounce(size, residual, settling)
+        if self.time >= self.options.warm_up and beyond.any():
+            if not settling:
+                detection = self._decide(residual, beyond)
+            contacts.load(beyond & ~contacts.lasting if settling else beyond, residual, self.time)
+            self._history[:, beyond] = False    # these samples have been reported
+        contacts.step(residual, size <= self.options.hysteresis * self.threshold, self.time, dt)
+        return detection
+
+    def _decide(self, residual: Array, beyond: Flags) -> Detection:
+        joint = int(np.flatnonzero(beyond)[-1])
         first = self._stamps[self._history[:, joint]].min()
+        self._contacts.begin(self.time)
         return Detection(self.time, float(first), joint, int(np.sign(residual[joint])),
-                         residual.copy(), self.threshold.copy(), self.exceeded.copy())
+                         residual.copy(), residual - self._contacts.level, self.threshold.copy(),
+                         self.exceeded.copy())
 
     def _threshold(self, dq: Array, ddq: Array | None, dt: float) -> Array:
         threshold = self.thresholds.at(dq, ddq)
@@ -146,23 +202,18 @@ class Detector:
         # The larger of the two, not their sum: both stand for the same friction.
         return threshold + np.maximum(widened, np.where(moving == 0.0, self._standstill, 0.0))
 
-    def _debounce(self) -> Flags:
-        """Joints with enough exceeding samples in the window."""
+    def _debounce(self, size: Array, residual: Array, settling: bool) -> Flags:
+        """Joints with enough samples in the window that are beyond threshold and level."""
         flags = self.exceeded
-        if self.time < self._allowed_until:
+        if self._contacts.any and not settling:
+            flags = flags & (
+                size > self.threshold + self._contacts.explained(residual, self.threshold))
+        if self._allowed_for > 0.0:
             flags = flags & ~self._allowed
         self._history[self._slot] = flags
         self._stamps[self._slot] = self.time
         self._slot = (self._slot + 1) % self.options.window
         return np.asarray(self._history.sum(axis=0) >= self.options.count)
-
-    def _release(self, size: Array, dt: float) -> None:
-        if (size > self.options.hysteresis * self.threshold).any():
-            self._quiet = 0.0
-            return
-        self._quiet += dt
-        if self._quiet >= self.options.release_time:
-            self.tripped = False
 
     def _margin(self, name: str, values: tuple[float, ...]) -> Array:
         if len(values) not in (0, self.n):

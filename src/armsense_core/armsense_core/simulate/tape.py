@@ -88,6 +88,8 @@ class Trace(NamedTuple):
     filtered: Array                    # [Nm] (N, n)
     threshold: Array                   # [Nm] (N, n)
     exceeded: NDArray[np.bool_]        # (N, n)
+    lasting: NDArray[np.bool_]         # (N, n) joints in contact
+    lasts_for: Array                   # [s] (N,)
     valid: NDArray[np.bool_]           # (N,)
     detections: tuple[tuple[int, Detection], ...]   # with the number of the reading
     links: tuple[str, ...]             # that each detection points to
@@ -104,7 +106,8 @@ def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
     count, n = tape.position.shape
     table = np.zeros((5, count, n))
     q, dq, raw, filtered, threshold = table
-    exceeded, valid = np.zeros((count, n), bool), np.zeros(count, bool)
+    exceeded, lasting = np.zeros((2, count, n), bool)
+    valid, lasts_for = np.zeros(count, bool), np.zeros(count)
     detections: list[tuple[int, Detection]] = []
     links: list[str] = []
     step, last = monitor.step, int(tape.stamp[0])
@@ -115,15 +118,16 @@ def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
                       bool(tape.enabled[k]), dt, None if ride is None else BaseMotion(*ride[k]))
         q[k], dq[k], raw[k], filtered[k] = result.q, result.dq, result.raw, result.filtered
         threshold[k], exceeded[k], valid[k] = result.threshold, result.exceeded, result.valid
+        lasting[k], lasts_for[k] = result.lasting, result.lasts_for
         if result.detection is not None:
             detections.append((k, result.detection))
             links.append(named_link(monitor, result.detection))
     time = (tape.stamp - tape.stamp[0]) / SECOND
-    return Trace(time, q, dq, raw, filtered, threshold, exceeded, valid, tuple(detections),
-                 tuple(links))
+    return Trace(time, q, dq, raw, filtered, threshold, exceeded, lasting, lasts_for, valid,
+                 tuple(detections), tuple(links))
 
 
 def named_link(monitor: CollisionMonitor, detection: Detection) -> str:
     """The link that the event of a detection names."""
-    isolation = monitor.isolate(detection.residual, detection.threshold)
+    isolation = monitor.isolate(detection.new, detection.threshold)
     return monitor.model.link_names[isolation.joint if isolation else detection.joint]

@@ -60,11 +60,11 @@ def _trace(monitor: CollisionMonitor, tape: Tape, reading: DriveReading, observe
     valid = anchored & tape.enabled
     threshold = np.broadcast_to(np.array(monitor.detector.thresholds.constant), filtered.shape)
     exceeded = _hold(np.abs(filtered) > threshold, valid, resets)
-    detections = _detect(monitor, filtered, reading.joint_velocity, exceeded, steps, valid,
-                         resets)
+    detections, lasting, lasts_for = _detect(monitor, filtered, reading.joint_velocity, exceeded,
+                                             steps, valid, resets)
     time = (tape.stamp - tape.stamp[0]) / SECOND
     return Trace(time, reading.joint_position, reading.joint_velocity, raw, filtered, threshold,
-                 exceeded, valid, tuple(detections),
+                 exceeded, lasting, lasts_for, valid, tuple(detections),
                  tuple(named_link(monitor, detection) for _, detection in detections))
 
 
@@ -136,9 +136,10 @@ def _hold(exceeded: Flags, valid: Flags, resets: Flags) -> Flags:
 
 
 def _detect(monitor: CollisionMonitor, filtered: Array, dq: Array, exceeded: Flags, steps: Array,
-            valid: Flags, resets: Flags) -> list[tuple[int, Detection]]:
-    """Detections; the detector is stepped only from where a threshold is exceeded."""
+            valid: Flags, resets: Flags) -> tuple[list[tuple[int, Detection]], Flags, Array]:
+    """Detections and contacts that last; stepped only from where a threshold is exceeded."""
     detector, found = monitor.detector, []
+    lasting, lasts_for = np.zeros_like(exceeded), np.zeros(len(valid))
     bounds = [0, *np.flatnonzero(resets).tolist(), len(valid)]
     for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
         numbers = begin + np.flatnonzero(valid[begin:end])
@@ -155,6 +156,7 @@ def _detect(monitor: CollisionMonitor, filtered: Array, dq: Array, exceeded: Fla
                 detection = detector.step(filtered[number], dq[number], float(steps[number]))
                 if detection is not None:
                     found.append((number, detection))
+                lasting[number], lasts_for[number] = detector.lasting, detector.lasts_for
                 quiet = 0 if detector.exceeded.any() else quiet + 1
                 k += 1
-    return found
+    return found, lasting, lasts_for
