@@ -14,6 +14,7 @@ from armsense_core.model import ArmModel
 from armsense_core.state_estimator import StateEstimator
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import stream_qos, StreamPublisher, StreamSubscription
+from armsense_driver.state_time import state_time
 from armsense_msgs.msg import MotorCommands, MotorStates
 
 PERIOD = 0.001   # [s] taken for the first state
@@ -26,6 +27,7 @@ class Cycle(NamedTuple):
     residual: Array | None     # external torque [Nm], (n,); None: unknown
     collision: Bump | None     # one that was not taken before
     dt: float                  # [s] since the state before
+    lasting: str               # a contact that lasts, in words; empty: none does
 
 
 class ArmStream:
@@ -45,25 +47,26 @@ class ArmStream:
         qos = lockstep_qos() if lockstep else stream_qos()
         self.states = StreamSubscription(node, MotorStates, 'motor_states', model.n,
                                          optional=('joint_position', 'strain'), qos=qos)
-        self.inbox = CollisionInbox(node, model.n, lockstep and settings.await_residual,
+        self.inbox = CollisionInbox(node, model.joint_names, lockstep and settings.await_residual,
                                     lockstep and settings.await_base)
         self._commands = StreamPublisher(node, MotorCommands, 'motor_commands', model.n, qos=qos)
         self._estimator = StateEstimator(model.config)
-        self._last_seq = self._last_stamp = self._collision_seq = 0
+        self._last_seq = self._last_time = self._collision_seq = 0
 
     def take(self, message: Any) -> Cycle:
         """The next state, with what the observers have said since the one before."""
         first = not self._last_seq
-        dt = PERIOD if first else (message.stamp_ns - self._last_stamp) * 1e-9
+        now = state_time(message)
+        dt = PERIOD if first else (now - self._last_time) * 1e-9
         if message.seq < self._last_seq:     # another driver counts from the start, collisions too
             self._collision_seq = 0
-        self._last_seq, self._last_stamp = message.seq, message.stamp_ns
+        self._last_seq, self._last_time = message.seq, now
         state = self._estimator.step(message.position, message.torque, message.joint_position,
                                      message.strain, dt).arm
         residual, collision = self.inbox.take(0 if first else message.seq - 1)
         if collision is not None:
             self._collision_seq = collision.seq
-        return Cycle(state, residual, collision, dt)
+        return Cycle(state, residual, collision, dt, self.inbox.lasting)
 
     def publish(self, command: Command, message: Any) -> None:
         """Answer a `motor_states` record."""

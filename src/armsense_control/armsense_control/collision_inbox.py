@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import time
 from typing import Any, NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 
+from armsense_core.base.cell_layout import AXES
+from armsense_core.detector import lasting_text
 from armsense_core.errors import ArmsenseError
 from armsense_driver.lockstep import lockstep_qos
 from armsense_driver.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
@@ -30,21 +33,22 @@ class Bump(NamedTuple):
 class CollisionInbox:
     """Newest residual and new collisions."""
 
-    def __init__(self, node: Node, n: int, lockstep: bool, base: bool = False) -> None:
+    def __init__(self, node: Node, joints: Sequence[str], lockstep: bool,
+                 base: bool = False) -> None:
         """Subscribe.
 
         Args:
             node: The controller.
-            n: Number of joints.
+            joints: Their names, in order.
             lockstep: Wait for the residual of the state before, and for every collision that it
                 announces, so that the same seed gives the same run.
             base: The same for the residual of the base.
         """
         awaited = tuple(source for source, wait in (('joints', lockstep), ('base', base)) if wait)
         qos = lockstep_qos() if awaited else stream_qos()
-        self._residuals = StreamSubscription(node, Residual, 'residual', n, qos=qos)
+        self._residuals = StreamSubscription(node, Residual, 'residual', len(joints), qos=qos)
         self._streams = {'joints': self._residuals}
-        if 'base' in awaited:
+        if 'base' in awaited or not awaited:
             self._streams['base'] = StreamSubscription(node, BaseResidual, 'base/residual', 6,
                                                        qos=qos)
         self._collisions = DirectSubscription(node, Collision, 'collision', event_qos())
@@ -55,6 +59,8 @@ class CollisionInbox:
         self.heard = 0                      # seq of the newest residual; 0: none has come
         self.silent = False                 # the observer ran and does not any more
         self._residual: Array | None = None
+        self._names = {'joints': tuple(joints), 'base': tuple(f'base {axis}' for axis in AXES)}
+        self._newest: dict[str, Any] = {}   # residual message by source
         self._waiting: list[Collision] = []
 
     def take(self, seq: int) -> tuple[Array | None, Bump | None]:
@@ -66,19 +72,31 @@ class CollisionInbox:
         """
         state = seq
         if not self._awaited:
-            self._keep(self._residuals.take_latest())
+            for source, stream in self._streams.items():
+                self._keep(source, stream.take_latest())
             self._waiting += self._collisions.drain()
             seq = max((c.seq for c in self._waiting), default=0)
         elif seq > 0:
             self._await(seq)
-        self.silent = state - self.heard > SILENCE and self.heard > 0
+        # After a restart the driver counts anew: what was heard before is as old, and no sign of
+        # life either.
+        self.silent = self.heard > 0 and state > 0 and abs(state - self.heard) > SILENCE
         if self.silent:
             self._residual = None           # what an observer said before it died is not true now
+        self._newest = {source: message for source, message in self._newest.items()
+                        if abs(state - message.seq) <= SILENCE}   # falls after a restart
         # Two observers may report at once, and which arrives first is chance.
         due = sorted((c for c in self._waiting if c.seq <= seq), key=lambda c: (c.seq, c.source))
         self._waiting = [c for c in self._waiting if c.seq > seq]
         bump = Bump(due[-1].joint, due[-1].link, due[-1].seq) if due else None
         return self._residual, bump
+
+    @property
+    def lasting(self) -> str:
+        """Contacts that last as far as the newest residuals tell, in words; empty: none."""
+        texts = (lasting_text(self._names[source], message.lasting, message.lasts_for)
+                 for source, message in self._newest.items() if message.lasts_for > 0.0)
+        return '; '.join(filter(None, texts))
 
     def _await(self, seq: int) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -107,10 +125,12 @@ class CollisionInbox:
             return
         self._seq[source] = message.seq
         self._announced[source] = message.collision_seq
-        if source == 'joints':
-            self._keep(message)
+        self._keep(source, message)
 
-    def _keep(self, message: Any) -> None:
-        if message is not None:
+    def _keep(self, source: str, message: Any) -> None:
+        if message is None:
+            return
+        self._newest[source] = message
+        if source == 'joints':
             self.heard = message.seq
             self._residual = np.array(message.filtered) if message.valid else None

@@ -2,7 +2,8 @@
 
 One `motor_states` message makes one step of `MotionController` and one `motor_commands` message
 with the same seq. Collisions are drained before each step, so a reaction begins in the cycle that
-hears of it. Goals, services and parameters live on the executor's thread.
+hears of it. Services, parameters and the action live on the executor's thread; goals are planned
+in a third one, so that `hold` and `cancel` never wait for it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from std_srvs.srv import Trigger
 
 from armsense_control.arm_stream import ArmStream, limp
 from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
+from armsense_control.planning import Planning
 from armsense_control.trajectory_action import TrajectoryAction
+from armsense_core.collision_monitor import DetectionConfig, release_level
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.model import ArmModel
+from armsense_core.model.model_file import ModelFile
 from armsense_core.reaction.machine import Phase
 from armsense_core.reaction.options import STRATEGIES
 from armsense_driver.health import Health, Level
@@ -34,6 +38,8 @@ from armsense_msgs.srv import SetPayload, SetString
 
 PARAMETERS = (
     *ARM_PARAMETERS,
+    Parameter('detection', '', 'yaml file of the collision observer; empty: '
+              'config/detection.yaml'),
     Parameter('law', '', 'law at the start; empty: that of the gains file'),
     Parameter('reaction', '', 'reaction to collisions; empty: that of the gains file'),
     *LOOP_PARAMETERS,
@@ -53,6 +59,7 @@ class ControllerNode(LoopNode):
         super().__init__(name)
         self._offered = tuple(laws)
         self._settings = declare(self, PARAMETERS)
+        self._planning = Planning(self, self._not_yet)
         if self._settings.autostart:
             self.autostart()
 
@@ -62,12 +69,23 @@ class ControllerNode(LoopNode):
         config = ControllerConfig.of(model, settings.controllers or None)
         law = settings.law or self._default_law(config)
         self._check_law(law)
-        self.controller = MotionController(model, config, law)
+        thresholds = (ModelFile.read(settings.model, model.name).thresholds
+                      if settings.model else None)
+        self.controller = MotionController(model, config, law, release_level(
+            model, DetectionConfig.of(model, settings.detection or None), thresholds))
         if settings.reaction:
             self.controller.reaction.choose(settings.reaction)
         self._instant = (0, 0.0)
         self._published_phase: tuple[Phase, str, str] | None = None
         self._make_topics(model)
+
+    def destroy_node(self) -> None:
+        self._planning.close()
+        super().destroy_node()
+
+    def _not_yet(self) -> bool:
+        """No goal can begin, but perhaps in a moment: who hears of an enable may be faster."""
+        return self.controller.lets_go or self.controller.reference is None
 
     def make_loop(self) -> ReactiveLoop:
         self.get_logger().info(f'{self.controller.law_name}, reaction '
@@ -82,8 +100,9 @@ class ControllerNode(LoopNode):
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
-                                       lambda: self._instant)
-        services = (('home', self.controller.home), ('hold', self.controller.hold),
+                                       lambda: self._instant, self._planning)
+        self.create_service(Trigger, '~/home', self._home)
+        services = (('hold', self.controller.hold),
                     ('resume', self.controller.resume),
                     ('clear_fault', self.controller.clear_fault))
         for name, request in services:
@@ -95,9 +114,9 @@ class ControllerNode(LoopNode):
     # -- the loop ----------------------------------------------------------------------------
 
     def _step(self, message: Any) -> None:
-        state, residual, collision, dt = self._arm.take(message)
+        state, residual, collision, dt, lasting = self._arm.take(message)
         if message.enabled:
-            command = self.controller.step(state, residual, collision, dt)
+            command = self.controller.step(state, residual, collision, dt, lasting)
         else:
             self.controller.rest()
             command = limp(state)
@@ -133,6 +152,8 @@ class ControllerNode(LoopNode):
         if self._arm.inbox.silent:
             return Health('collisions', 'not noticed any more: the collision observer is silent; '
                           'start it again', Level.ERROR)
+        if self.controller.lasting:
+            return Health('collisions', self.controller.lasting, Level.WARN)
         return Health('collisions', 'watched')
 
     # -- services ----------------------------------------------------------------------------
@@ -148,6 +169,15 @@ class ControllerNode(LoopNode):
     def _check_law(self, law: str) -> None:
         if law not in self._offered:
             raise UnknownName(f'law of {self.get_name()}', law, self._offered)
+
+    async def _home(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            ordered = self.controller.overtakings
+            await self._planning.submit(lambda: self.controller.home(ordered))
+            response.success, response.message = True, 'accepted'
+        except ArmsenseError as error:
+            response.success, response.message = False, str(error)
+        return response
 
     def _switch(self, request: SetString.Request, response: SetString.Response) -> Any:
         def switch() -> None:

@@ -54,7 +54,7 @@ class JointCommandControllerNode(LoopNode):
         self._follower = CommandFollower(model, config.make(settings.law or config.law, model))
         self._arm = ArmStream(self, model, settings)
         self._names = list(model.joint_names)
-        self._complaint = self._fault = ''
+        self._complaint = self._fault = self._lasting = ''
         self._joint_states = self.create_publisher(JointState, settings.joint_states, stream_qos())
         self._joint_commands = DirectSubscription(self, JointState, settings.joint_commands,
                                                   stream_qos())
@@ -63,7 +63,7 @@ class JointCommandControllerNode(LoopNode):
         return ReactiveLoop(self._arm.states, self._step)
 
     def _step(self, message: Any) -> None:
-        state, _, collision, dt = self._arm.take(message)
+        state, _, collision, dt, self._lasting = self._arm.take(message)
         if collision is not None:
             self.get_logger().warning(f'collision at {collision.link}: held until ~/resume')
         for sent in self._joint_commands.drain():
@@ -100,6 +100,9 @@ class JointCommandControllerNode(LoopNode):
         self._joint_states.publish(joints)
 
     def _resume(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._lasting:
+            response.success, response.message = False, f'{self._lasting}: still held'
+            return response
         self._follower.resume()
         response.success, response.message = True, 'following again'
         return response

@@ -1,8 +1,11 @@
 """`follow_joint_trajectory` and the topic `joint_trajectory`, as MoveIt users know them.
 
+Goals are planned in a thread of their own: one that is cancelled meanwhile never begins.
+
 A goal that cannot be driven is accepted and aborted at once with error code and text: a rejected
-action goal could not say why. The reaction to collisions during one goal can be chosen with the
-trajectory's `header.frame_id`, such as `reaction=stop`.
+action goal could not say why. Wishes for one goal are words in the trajectory's `header.frame_id`:
+`reaction=stop` chooses the reaction to collisions, `contact=allowed` lets it be driven although a
+contact lasts.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from armsense_control.planning import Planning
 from armsense_core.control.goal import GoalRefused, GoalStatus
 from armsense_core.control.motion_controller import MotionController
-from armsense_core.errors import ArmsenseError
+from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.reaction.options import STRATEGIES
 from armsense_core.trajectory import ErrorCode, Tolerances
 
@@ -27,14 +31,14 @@ FEEDBACK_PERIOD = 0.05   # [s]
 # [s] for which the result of a goal can be asked for. Every status message lists all goals that
 # are kept; with rclpy's 15 min a stream of short goals means hundreds, for every listener.
 RESULT_KEPT = 60
-REACTION = 'reaction='
+WISHES = {'reaction': STRATEGIES, 'contact': ('allowed',)}   # of a goal, with their values
 
 
 class TrajectoryAction:
     """Action server on the executor's thread; the loop only sees the controller's queue."""
 
     def __init__(self, node: Node, controller: MotionController, joint_names: Sequence[str],
-                 clock: Callable[[], tuple[int, float]]) -> None:
+                 clock: Callable[[], tuple[int, float]], planning: Planning) -> None:
         """Serve.
 
         Args:
@@ -42,9 +46,10 @@ class TrajectoryAction:
             controller: Its laws and goals.
             joint_names: Of the arm, in order.
             clock: Stamp of the newest state [ns] and the controller's time then [s].
+            planning: Where goals are planned.
         """
         self._node = node
-        self._clock = clock
+        self._clock, self._planning = clock, planning
         self._controller = controller
         self._names = tuple(joint_names)
         self._running: list[tuple[Any, GoalStatus, Future]] = []
@@ -52,7 +57,9 @@ class TrajectoryAction:
             node, FollowJointTrajectory, 'follow_joint_trajectory', self._execute,
             goal_callback=lambda request: GoalResponse.ACCEPT,
             cancel_callback=self._cancel, result_timeout=RESULT_KEPT)
-        node.create_subscription(JointTrajectory, 'joint_trajectory', self._on_topic, 1)
+        # rclpy awaits coroutines; its annotation does not say so.
+        on_topic: Any = self._on_topic
+        node.create_subscription(JointTrajectory, 'joint_trajectory', on_topic, 1)
         node.create_timer(FEEDBACK_PERIOD, self._watch)
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
@@ -60,31 +67,41 @@ class TrajectoryAction:
         if handle.is_cancel_requested:       # before it could begin
             handle.canceled()
             return _result(ErrorCode.SUCCESSFUL, 'cancelled')
+        running = handle, GoalStatus(), Future()
+        self._running.append(running)        # from now on it can be cancelled
         try:
-            status = self._start(request.trajectory, self._tolerances(request))
-        except GoalRefused as error:
-            handle.abort()
-            return _result(error.code, str(error))
+            await self._plan(request.trajectory, self._tolerances(request), running[1])
         except ArmsenseError as error:
+            if running in self._running:
+                self._running.remove(running)
             handle.abort()
-            return _result(ErrorCode.INVALID_GOAL, str(error))
-        done = Future()
-        self._running.append((handle, status, done))
-        await done
-        return _end(handle, status)
+            code = error.code if isinstance(error, GoalRefused) else ErrorCode.INVALID_GOAL
+            return _result(code, str(error))
+        await running[2]
+        return _end(handle, running[1])
 
-    def _start(self, trajectory: JointTrajectory, tolerances: Tolerances | None) -> GoalStatus:
+    def _plan(self, trajectory: JointTrajectory, tolerances: Tolerances | None,
+              status: GoalStatus) -> Future:
+        """Let a trajectory be planned; its future fails with the reason of a refusal."""
+        # As of now, not of when it is planned.
+        start, ordered = self._begin(trajectory), self._controller.overtakings
+        return self._planning.submit(
+            lambda: self._start(trajectory, tolerances, status, start, ordered))
+
+    def _start(self, trajectory: JointTrajectory, tolerances: Tolerances | None,
+               status: GoalStatus, start: float | None, ordered: int) -> None:
         order = self._order(trajectory.joint_names)
         if not trajectory.points:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory has no points')
         times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
                  for p in trajectory.points]
-        return self._controller.follow_waypoints(
+        wishes = _wishes(trajectory.header.frame_id)
+        self._controller.follow_waypoints(
             times, _columns(trajectory, 'positions', order),
             _optional_columns(trajectory, 'velocities', order),
             _optional_columns(trajectory, 'accelerations', order),
-            tolerances=tolerances, reaction=_reaction(trajectory.header.frame_id),
-            start=self._begin(trajectory))
+            tolerances=tolerances, reaction=wishes.get('reaction'), start=start,
+            allow_lasting='contact' in wishes, status=status, ordered=ordered)
 
     def _begin(self, trajectory: JointTrajectory) -> float | None:
         """The controller's time at which the trajectory begins; a zero stamp means now."""
@@ -133,9 +150,9 @@ class TrajectoryAction:
                 self._controller.cancel(status)
         return CancelResponse.ACCEPT
 
-    def _on_topic(self, trajectory: JointTrajectory) -> None:
+    async def _on_topic(self, trajectory: JointTrajectory) -> None:
         try:
-            self._start(trajectory, None)
+            await self._plan(trajectory, None, GoalStatus())
         except ArmsenseError as error:
             self._node.get_logger().error(f'joint_trajectory: {error}')
 
@@ -190,14 +207,19 @@ def _columns(trajectory: JointTrajectory, field: str, order: list[int]) -> np.nd
     return np.array(rows)[:, order]
 
 
-def _reaction(frame_id: str) -> str | None:
-    if not frame_id.startswith(REACTION):
-        return None
-    name = frame_id.removeprefix(REACTION)
-    if name not in STRATEGIES:
-        raise GoalRefused(ErrorCode.INVALID_GOAL,
-                          f'unknown reaction {name!r}; known: {", ".join(STRATEGIES)}')
-    return name
+def _wishes(frame_id: str) -> dict[str, str]:
+    """Such as {'reaction': 'stop'}; words without `=` are the name of a frame."""
+    wishes = {}
+    for word in frame_id.replace(',', ' ').split():
+        key, sign, value = word.partition('=')
+        if not sign:
+            continue
+        if key not in WISHES:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, str(UnknownName('wish', key, WISHES)))
+        if value not in WISHES[key]:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, str(UnknownName(key, value, WISHES[key])))
+        wishes[key] = value
+    return wishes
 
 
 def _result(code: ErrorCode, text: str) -> FollowJointTrajectory.Result:

@@ -6,11 +6,13 @@ from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 import numpy as np
 import pytest
+from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from armsense_control import trajectory_action
 from armsense_core.control import ArmState
 from armsense_core.control.motion_controller import MotionController
+from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 
 MODEL = ArmModel.load('laas4')
@@ -60,13 +62,32 @@ class Server:
                                create_timer=lambda *args: None)
         self.controller = MotionController(MODEL)
         self.action = trajectory_action.TrajectoryAction(
-            node, self.controller, MODEL.joint_names, lambda: (0, 0.0))
+            node, self.controller, MODEL.joint_names, lambda: (0, 0.0), self)
         self.controller.step(ArmState.rigid(HOME, np.zeros(4)), None, None, DT)
+        self.unplanned, self.busy = [], False
         self._waiting = []                           # (coroutine, handle) of open goals
         self.results = {}                            # of those that have ended, by id(handle)
 
-    def send(self, offset, duration=0.5):
+    def submit(self, plan):
+        """As `Planning`, in this thread; while it is busy nothing is planned before `plan`."""
+        done = Future()
+        self.unplanned.append((plan, done))
+        if not self.busy:
+            self.plan()
+        return done
+
+    def plan(self):
+        """Plan what has come."""
+        while self.unplanned:
+            plan, done = self.unplanned.pop(0)
+            try:
+                done.set_result(plan())
+            except ArmsenseError as error:
+                done.set_exception(error)
+
+    def send(self, offset, duration=0.5, frame=''):
         handle = Handle(HOME + offset, duration)
+        handle.request.trajectory.header.frame_id = frame
         self.execute(handle)
         return handle
 
@@ -77,10 +98,10 @@ class Server:
         self.action._cancel(handle)
         handle.status = GoalStatus.STATUS_CANCELING
 
-    def run(self, seconds):
+    def run(self, seconds, lasting=''):
         for _ in range(max(1, round(seconds / DT))):
             q = self.controller.reference.q
-            self.controller.step(ArmState.rigid(q, np.zeros(4)), None, None, DT)
+            self.controller.step(ArmState.rigid(q, np.zeros(4)), None, None, DT, lasting)
         self.action._watch()
         waiting, self._waiting = self._waiting, []
         for coroutine, handle in waiting:
@@ -107,6 +128,40 @@ def test_a_goal_succeeds(server):
     server.run(0.7)
     assert handle.status == GoalStatus.STATUS_SUCCEEDED
     assert server.result(handle).error_code == 0
+
+
+LASTS = 'contact lasts on joint2, for 3.2 s now'
+
+
+@pytest.mark.parametrize('frame', ['', 'base_link', 'reaction=stop'])
+def test_no_goal_while_a_contact_lasts(server, frame):
+    server.run(DT, LASTS)
+    handle = server.send([0.1, 0.0, 0.0, 0.0], frame=frame)
+    assert handle.status == GoalStatus.STATUS_ABORTED
+    assert server.result(handle).error_string.startswith(LASTS)
+    assert 'contact=allowed' in server.result(handle).error_string
+
+
+@pytest.mark.parametrize('frame', ['contact=allowed', 'reaction=stop, contact=allowed',
+                                   'world contact=allowed reaction=retract', 'reaction=ignore'])
+def test_a_goal_may_allow_a_contact_that_lasts(server, frame):
+    server.run(DT, LASTS)
+    handle = server.send([0.1, 0.0, 0.0, 0.0], frame=frame)
+    server.run(0.2, LASTS)
+    if 'reaction=' in frame:
+        assert f'reaction={server.controller.reaction.strategy}' in frame
+    server.run(0.5, LASTS)
+    assert handle.status == GoalStatus.STATUS_SUCCEEDED
+
+
+@pytest.mark.parametrize(('frame', 'text'), [
+    ('reaction=jump', "unknown reaction 'jump'; known: ignore, stop"),
+    ('contact=maybe', "unknown contact 'maybe'; known: allowed"),
+    ('contacts=allowed', "unknown wish 'contacts' (did you mean 'contact'?); known: reaction, ")])
+def test_a_wish_that_nobody_knows_is_refused(server, frame, text):
+    handle = server.send([0.1, 0.0, 0.0, 0.0], frame=frame)
+    assert handle.status == GoalStatus.STATUS_ABORTED
+    assert text in server.result(handle).error_string
 
 
 def test_a_client_that_cancels_is_told_so(server):
@@ -136,7 +191,7 @@ def test_whoever_cancels_a_goal_that_was_replaced_does_not_stop_the_new_one(serv
     server.run(0.2)
     new = server.send([0.0, 0.1, 0.0, 0.0])
     server.cancel(old)                               # before anybody could be told
-    server.run(0.1)
+    server.run(0.2)
     assert old.status == GoalStatus.STATUS_ABORTED
     assert 'replaced' in server.result(old).error_string
     server.run(0.6)
@@ -151,3 +206,29 @@ def test_a_goal_that_is_cancelled_before_it_begins_is_not_driven(server):
     assert handle.status == GoalStatus.STATUS_CANCELED
     server.run(0.7)
     assert running.status == GoalStatus.STATUS_SUCCEEDED
+
+
+@pytest.mark.parametrize('overtaken_by', ['cancel', 'hold', 'hold before'])
+def test_a_goal_that_is_overtaken_while_it_is_planned_never_begins(server, overtaken_by):
+    server.busy = True
+    handle = server.send([0.1, 0.0, 0.0, 0.0])
+    server.run(0.1)
+    if overtaken_by == 'hold before':                # while others are planned
+        server.controller.hold()
+        server.run(0.1)
+    plan = server.controller._planner.check
+
+    def overtake(trajectory, now):
+        if overtaken_by == 'cancel':
+            server.cancel(handle)
+        elif overtaken_by == 'hold':
+            server.controller.hold()
+        return plan(trajectory, now)
+    server.controller._planner.check = overtake
+    server.plan()
+    server.run(0.5)
+    np.testing.assert_array_equal(server.controller.reference.q, HOME)
+    assert handle.status == (GoalStatus.STATUS_CANCELED if overtaken_by == 'cancel'
+                             else GoalStatus.STATUS_ABORTED)
+    if overtaken_by != 'cancel':
+        assert server.result(handle).error_string == 'the arm was told to hold'

@@ -160,3 +160,27 @@ def test_a_state_or_time_that_is_no_number_brakes_and_then_holds_until_resume(
     assert not follower.fault
     run(follower, arm, 0.1, START + 0.3)
     assert (follower.held > here).all()
+
+
+@pytest.mark.parametrize('name', ['computed_torque', 'kinematic_joint', 'pid_position',
+                                  'pi_velocity', 'joint_impedance'])
+@pytest.mark.parametrize('period', [0.01, 0.04])
+def test_who_falls_silent_in_motion_leaves_the_arm_at_the_last_position(model, name, period):
+    follower = CommandFollower(model, ControllerConfig.of(model).make(name, model))
+    arm, q, speed = RigidArm(model, START), START.copy(), np.array([1.0, 0.0, 0.0, 0.0])
+    run(follower, arm, 1.0)                          # until the law carries the arm
+    for k in range(round(0.8 / period)):
+        q = q + speed * period
+        follower.send(model.joint_names, q.tolist(), (speed * min(k * period / 0.1, 1.0)).tolist())
+        run(follower, arm, period)
+    assert follower._reference.dq[0] == 1.0          # not while they come
+    velocities = []
+    for _ in range(300):
+        run(follower, arm, DT)
+        velocities.append(follower._reference.dq)
+    steps = np.abs(np.diff(velocities, axis=0))
+    assert (steps <= Limits.of(model).acceleration * DT * (1 + 1e-9)).all()
+    assert not velocities[-1].any()
+    run(follower, arm, 1.5)
+    assert abs(arm.state.q[0] - q[0]) < 0.01
+    assert np.abs(arm.state.dq).max() < 0.02

@@ -12,6 +12,8 @@ import pytest
 
 from armsense_core.control import ArmState, board_torque, Command, Limiter, Switcher
 from armsense_core.control.config import ControllerConfig
+from armsense_core.control.course import Segment
+from armsense_core.control.goal import Goal
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import fourier_test, Limits
@@ -117,7 +119,7 @@ def test_switching_any_two_laws_in_motion_makes_no_torque_step(name):
         controller = MotionController(model, law=first)
         arm = arm_for(model)
         controller.step(arm.state, None, None, DT)
-        controller._course.goal = _goal(controller, path)   # as `follow`, but already in motion
+        _drive(controller, path)                     # as `follow`, but already in motion
         last, step = None, 0.0
         for k in range(160):
             if k == 120:
@@ -134,10 +136,10 @@ def test_switching_any_two_laws_in_motion_makes_no_torque_step(name):
     assert not bad
 
 
-def _goal(controller, path):
-    from armsense_core.control.goal import Goal
-    return Goal(path, controller.config.tolerances(path.n), controller.limits.joints,
-                controller.time - 0.6)
+def _drive(controller, path):
+    goal = Goal(path, controller.config.tolerances(path.n), controller.limits.joints)
+    controller._course.goal = goal
+    controller._course._now = Segment(controller.time - 0.6, path, goal)
 
 
 def test_a_payload_comes_without_a_jump_and_is_then_carried():

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
 
+from armsense_core.collision_monitor import release_level
 from armsense_core.control import ArmState, board_torque, JOINT_SPACE_LAWS
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.goal import GoalRefused
@@ -67,9 +68,10 @@ class IdealLoop:
         self.q, self.log, self.command = HOME, [], None
         self.run(0.0)
 
-    def run(self, seconds, residual=NONE, hit=None, until=lambda: False, led=False):
+    def run(self, seconds, residual=NONE, hit=None, until=lambda: False, led=False, lasting=''):
         for _ in range(max(1, round(seconds / 5e-3))):
-            self.command = self.controller.step(ArmState.rigid(self.q, NONE), residual, hit, 5e-3)
+            self.command = self.controller.step(ArmState.rigid(self.q, NONE), residual, hit, 5e-3,
+                                                lasting)
             hit = None
             if not led:
                 self.q = self.controller.reference.q
@@ -91,6 +93,88 @@ def path(duration=1.2, goal=GOAL):
     return QuinticSpline([0.0, duration], [HOME, goal], np.zeros((2, 4)), np.zeros((2, 4)))
 
 
+# -- contacts that last -----------------------------------------------------------------------
+
+LASTS = 'contact lasts on joint2, for 3.2 s now'
+
+
+def goals(controller):
+    """Every way to send the arm somewhere."""
+    return (lambda **allow: controller.follow(path(), **allow),
+            lambda **allow: controller.follow_waypoints([1.2], [GOAL], **allow),
+            lambda **_: controller.home())
+
+
+@pytest.mark.parametrize('which', range(3))
+def test_no_goal_while_a_contact_lasts(which):
+    loop = IdealLoop()
+    loop.run(0.0, lasting=LASTS)
+    with pytest.raises(GoalRefused, match=r'joint2, for 3.2 s now; take it away.*set_payload.*'
+                                          'contact=allowed'):
+        goals(loop.controller)[which]()
+    loop.run(0.0)
+    goals(loop.controller)[which]()                   # it has ended
+    loop.run(0.1)
+    assert loop.controller.moving
+
+
+@pytest.mark.parametrize('which', range(2))
+def test_a_goal_may_allow_a_contact_that_lasts(which):
+    loop = IdealLoop()
+    loop.run(0.0, lasting=LASTS)
+    status = goals(loop.controller)[which](allow_lasting=True)
+    loop.run(0.3, lasting=LASTS)
+    assert status.active
+    loop.run(0.0, PUSH, HIT, lasting=LASTS)           # what is new is answered all the same
+    assert loop.controller.phase is Phase.REACTING
+    assert not status.active
+
+
+def test_a_contact_that_begins_to_last_before_the_goal_begins():
+    loop = IdealLoop()
+    status = loop.controller.follow(path())
+    loop.run(0.0, lasting=LASTS)
+    assert not status.active
+    assert status.code is ErrorCode.INVALID_GOAL
+    assert status.text.startswith(LASTS)
+    assert not loop.controller.moving
+
+
+def test_whoever_ignores_contacts_also_ignores_lasting_ones():
+    loop = IdealLoop()
+    loop.run(0.0, lasting=LASTS)
+    loop.controller.follow(path(), reaction='ignore')
+    loop.run(0.1, lasting=LASTS)
+    assert loop.controller.moving
+
+
+def test_no_resumption_while_a_contact_lasts():
+    loop = IdealLoop(strategy='stop')
+    loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run(1.0, lasting=LASTS)
+    assert loop.controller.phase is Phase.HOLDING
+    with pytest.raises(ArmsenseError, match='joint2, for 3.2 s now: nothing resumes'):
+        loop.controller.resume()
+    loop.run(0.0)
+    loop.controller.resume()
+    loop.run_to(Phase.TRACKING)
+    np.testing.assert_allclose(loop.q, GOAL, atol=1e-6)
+
+
+@pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor', 'seven', 'crs_a465'])
+def test_what_is_quiet_to_a_reaction_is_free_to_the_detector(arm):
+    """Also with calibrated thresholds that are lower than those of the file."""
+    model = ArmModel.load(arm)
+    MotionController(model)
+    MotionController(model, release=0.5 * release_level(model))
+    config = ControllerConfig.of(model)
+    loud = replace(config, reaction=replace(config.reaction, quiet=(100.0,)))
+    with pytest.raises(ArmsenseError, match='reaction.quiet of joint1 is 100.0; it must be at '):
+        MotionController(model, loud)
+
+
 # -- goals ------------------------------------------------------------------------------------
 
 def test_a_trajectory_is_driven_to_its_goal():
@@ -109,36 +193,17 @@ def test_waypoints_are_joined_to_the_present_motion_without_a_jump():
     loop = Loop()
     first = loop.controller.follow(path())
     loop.run(0.5)
-    before = loop.controller.reference
     second = loop.controller.follow_waypoints([0.8, 1.6], [HOME + 0.1, HOME])
-    loop.run(DT)
-    after = loop.controller.reference
-    np.testing.assert_allclose(after.dq, before.dq, atol=0.05)
-    np.testing.assert_allclose(after.q, before.q + before.dq * DT, atol=1e-4)
+    for _ in range(200):                             # it begins in a moment
+        before = loop.controller.reference
+        loop.run(DT)
+        after = loop.controller.reference
+        np.testing.assert_allclose(after.dq, before.dq, atol=0.05)
+        np.testing.assert_allclose(after.q, before.q + before.dq * DT, atol=1e-4)
     assert first.preempted
     loop.run(2.0)
     assert second.succeeded
     np.testing.assert_allclose(loop.q, HOME, atol=5e-3)
-
-
-def test_slow_planning_while_moving_makes_no_jump():
-    loop = Loop()
-    loop.controller.follow(path())
-    loop.run(0.4)
-    accept, late = loop.controller._accept, []
-    loop.controller._accept = lambda *goal: late.append(goal)
-    loop.controller.follow_waypoints([1.5], [HOME])
-    loop.run(0.08)                                   # the arm moves on meanwhile
-    status = accept(*late[0])
-    references = [loop.controller.reference]
-    for _ in range(400):
-        loop.run(DT)
-        references.append(loop.controller.reference)
-    q, dq = (np.array([r[k] for r in references]) for k in (0, 1))
-    np.testing.assert_allclose(np.diff(q, axis=0), DT * (dq[1:] + dq[:-1]) / 2, atol=1e-6)
-    assert np.abs(np.diff(dq, axis=0)).max() < 0.06
-    loop.run(2.0)
-    assert status.succeeded
 
 
 @pytest.mark.parametrize(('times', 'rows', 'text'), [
@@ -252,6 +317,27 @@ def test_path_tolerance_aborts_and_brakes():
     assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
     assert 'joint1: path error' in status.text
     assert not loop.controller.reference.dq.any()
+
+
+@pytest.mark.parametrize('law', ['pi_velocity', 'pid_position', 'kinematic_joint', 'pd_gravity',
+                                 'computed_torque', 'joint_impedance'])
+def test_an_arm_pushed_aside_at_rest_comes_back_within_its_velocity_limits(law):
+    loop = Loop(law)
+    loop.run(1.0)                                    # until the law carries the arm
+    before = loop.q
+    push = 1.1 * LIMITS.torque * [1, 0, 0, 0]
+    loop.run(1.0, external=push, until=lambda: loop.q[0] - before[0] > 0.3)
+    assert loop.q[0] - before[0] > 0.2
+    for _ in range(60):                              # somebody holds it there
+        loop.run(0.05, external=push * np.clip(10 * (0.3 + before[0] - loop.q[0]), -1, 1))
+    speeds = []
+
+    def watch():
+        speeds.append(loop.arm.state.dq)
+        return False
+    loop.run(3.0, until=watch)
+    assert (np.abs(speeds).max(axis=0) <= LIMITS.velocity).all()
+    np.testing.assert_allclose(loop.q, before, atol=0.02)
 
 
 def test_goal_at_the_joint_limit_is_reached():
@@ -369,6 +455,46 @@ def test_float_lets_a_hand_guide_and_hold_takes_over_without_a_jump():
     assert steps.max() <= 0.05
     assert loop.controller.phase is Phase.TRACKING
     assert guided[0] > HOME[0]
+
+
+@pytest.mark.parametrize('mass', [0.1, 0.3, 0.6])
+def test_an_arm_that_floats_without_the_load_it_was_told_of_stays_slow(mass):
+    loop = Loop('float')
+    loop.controller.set_payload(mass)
+    speeds = []
+
+    def watch():
+        speeds.append(np.abs(loop.arm.state.dq).max())
+        return False
+    loop.run(2.0, until=watch)
+    assert 0.5 < max(speeds) < 2.0                   # frictionless: it would not stop
+
+
+def test_an_arm_that_verifies_while_it_lets_go_takes_goals_afterwards():
+    loop = IdealLoop(strategy='resume', quiet_time=0.05, timeout=0.5)
+    status = loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(DT, PUSH, HIT, led=True)                # left behind by its reference
+    loop.run(2.0, PUSH, until=lambda: loop.controller.lets_go, led=True)
+    assert loop.controller.phase is Phase.HOLDING
+    loop.run_to(Phase.VERIFYING)
+    loop.run_to(Phase.RESUMING)
+    loop.run(20.0, until=lambda: not status.active)
+    assert status.succeeded
+    assert not loop.controller.lets_go
+    assert loop.controller.follow_waypoints([1.0], [HOME + 0.1]).active
+
+
+def test_hold_after_a_collision_and_a_goal_right_after_it():
+    loop = IdealLoop(strategy='stop')
+    loop.controller.follow(path())
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run_to(Phase.HOLDING)
+    loop.controller.hold()
+    status = loop.controller.follow_waypoints([1.0], [HOME])
+    loop.run(1.5)
+    assert status.succeeded
 
 
 def test_goals_are_refused_while_reacting_and_accepted_while_holding():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armsense_core.control.types import ArmState, Reference
-from armsense_core.errors import ArmsenseError
+from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from armsense_core.reaction import (
     Admittance,
@@ -24,6 +24,7 @@ HIT = CollisionEvent('joint2', 'link3')
 DT = 1e-3
 ZERO = np.zeros(4)
 PUSH = np.array([0.0, 2.0, 0.0, 0.0])
+RELEASE = np.full(4, 0.3)     # [Nm] below which the detector calls a contact ended
 
 
 def admittance(m=0.0, f=1.0, k=0.0, speed=10.0, distance=10.0):
@@ -107,7 +108,7 @@ def test_memory_forgets_how_long_the_arm_rested():
 
 def machine(strategy='retract', **changes):
     return ReactionMachine(4, ReactionOptions(strategy=strategy, **changes), LIMITS,
-                           lambda q: np.zeros(4))
+                           lambda q: np.zeros(4), RELEASE)
 
 
 def at(q=HOME, dq=ZERO):
@@ -188,11 +189,11 @@ def test_retrace_goes_back_and_stops_if_hit_on_the_way():
             m.record(path.sample(k * DT), DT)
         m.step(at(path.sample(1.0).q), PUSH, HIT, DT)
         return m
-    end = run(driven(), 3.0)
+    end = run(driven(), 3.0, state=path.sample(1.0).q)
     assert end.phase is Phase.HOLDING
     np.testing.assert_allclose(end.reference.q, path.sample(0.5).q, atol=0.02)
     m = driven()
-    middle = run(m, 0.5).reference.q
+    middle = run(m, 0.5, state=path.sample(1.0).q).reference.q
     hit = m.step(at(middle), -PUSH, HIT, DT)
     np.testing.assert_array_equal(hit.reference.q, middle)
     assert run(m, 0.5, ZERO, middle).phase is Phase.HOLDING
@@ -311,7 +312,7 @@ def test_a_hand_moves_the_place_to_hold():
 def test_a_contact_that_begins_below_quiet_is_yielded_to_all_the_same():
     m = machine('retract')
     run(m, 1.0)                                       # quiet for long before
-    soft = 0.5 * np.array(m.options.quiet[0]) * np.array([0.0, 1.0, 0.0, 0.0])
+    soft = 0.5 * RELEASE * np.array([0.0, 1.0, 0.0, 0.0])
     assert m.step(at(), soft, HIT, DT).phase is Phase.REACTING
     assert m.step(at(), PUSH, None, DT).phase is Phase.REACTING
 
@@ -345,6 +346,59 @@ def test_a_residual_that_stays_keeps_the_arm_from_resuming():
         assert m.phase is not Phase.RESUMING
 
 
+def test_nothing_resumes_while_a_contact_lasts():
+    """The residual is quiet, but the load cells still feel somebody."""
+    m = machine('resume')
+    m.step(at(), PUSH, HIT, DT)
+    run(m, 0.5)
+    for _ in range(5000):
+        m.step(at(), ZERO, None, DT, 'contact lasts on Fz')
+    assert m.phase is Phase.HOLDING
+    assert m.waits_to_resume
+    run(m, 0.01)
+    assert m.phase is Phase.VERIFYING
+    m.step(at(), ZERO, None, DT, 'contact lasts on Fz')
+    assert (m.phase, m.explanation) == (Phase.HOLDING, 'contact lasts on Fz')
+    run(m, 5.0)
+    assert m.phase is Phase.RESUMING
+
+
+def test_a_further_contact_is_answered_anew():
+    m = machine('retract', timeout=1.0)
+    m.step(at(), PUSH, HIT, DT)
+    run(m, 1.5, PUSH)                                 # somebody leans on: yielded, then held
+    assert m.phase is Phase.HOLDING
+    assert m.step(at(), 2.0 * PUSH, HIT, DT).phase is Phase.REACTING
+    assert run(m, 0.1, 2.0 * PUSH).reference.q[1] > HOME[1]
+
+
+@pytest.mark.parametrize('way', [0.25, 1.0])          # it ends there, or with the time
+def test_a_retreat_that_nobody_ends_comes_to_rest_without_a_jump(way):
+    """A payload that was not told pulls on; a jump of speed would feel like another contact."""
+    m = ReactionMachine(4, ReactionOptions(timeout=1.0, stiffness=(0.5,), retract_distance=(way,)),
+                        LIMITS, lambda q: np.full(4, 0.3), RELEASE)
+    m.step(at(), PUSH, HIT, DT)
+    speeds, q = [], HOME
+    for _ in range(2000):
+        reference = m.step(at(q), PUSH, None, DT).reference
+        speeds.append(reference.dq)
+        q = reference.q
+    speeds = np.array(speeds)
+    assert speeds[:990, 1].max() > 0.2
+    assert np.abs(np.diff(speeds, axis=0)).max() < 0.031             # of rest_speed at most
+    assert m.phase is Phase.HOLDING
+
+
+def test_quiet_is_never_more_than_the_detector_calls_free():
+    with pytest.raises(BadValue, match=r'reaction.quiet of joint3 is 0.2; it must be at most '
+                                       '0.15 Nm'):
+        ReactionMachine(4, ReactionOptions(quiet=(0.4, 0.4, 0.2, 0.1)), LIMITS,
+                        lambda q: np.zeros(4), 0.6 * np.array([0.75, 0.95, 0.25, 0.22]))
+    m = machine(quiet=(0.3,))                         # exactly there
+    with pytest.raises(BadValue, match=r'joint1 .* at most 0.2 Nm'):
+        m.agree_with(np.full(4, 0.2))
+
+
 def test_whoever_names_no_inertia_yields_with_that_of_the_joints():
     own = np.array([4.0, 1.0, 0.1, 0.001])
     asked = []
@@ -355,7 +409,7 @@ def test_whoever_names_no_inertia_yields_with_that_of_the_joints():
 
     def velocity(**options):
         arm = ReactionMachine(4, ReactionOptions(overreaction=(1.0,), **options), LIMITS,
-                              own_inertia)
+                              own_inertia, RELEASE)
         arm.step(at(), np.ones(4), HIT, DT)
         return arm.step(at(), np.ones(4), None, DT).reference.dq
 

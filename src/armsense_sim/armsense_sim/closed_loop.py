@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from armsense_core.collision_monitor import CollisionMonitor, MonitorResult
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.control.types import ArmState, Command
+from armsense_core.detector import lasting_text
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.reaction.machine import CollisionEvent
@@ -83,11 +84,14 @@ class ClosedLoop:
             period=self.dt, board_timeout_ms=50), zero=zero)
         self.controller = controller or MotionController(model)
         self.monitor = monitor
+        if monitor is not None:
+            self.controller.reaction.agree_with(monitor.detector.release_level)
         self._estimator = StateEstimator(model.config)
         self.time = 0.0
         self._residual: Array | None = None
         self._collision: CollisionEvent | None = None
         self._collision_seq = 0
+        self._lasting = ''
         self._enable()
 
     def step(self) -> Cycle:
@@ -122,7 +126,7 @@ class ClosedLoop:
             self.controller.rest()
             return arm, None
         collision, self._collision = self._collision, None
-        command = self.controller.step(arm, self._residual, collision, self.dt)
+        command = self.controller.step(arm, self._residual, collision, self.dt, self._lasting)
         self.driver.give(JointCommand(*(values.tolist() for values in command)),
                          self.driver.seq, self._collision_seq)
         return arm, command
@@ -133,6 +137,7 @@ class ClosedLoop:
         result = self.monitor.step(reading.position, reading.torque, reading.joint_position,
                                    reading.strain, enabled, self.dt)
         self._residual = result.filtered if result.valid else None
+        self._lasting = lasting_text(self.model.joint_names, result.lasting, result.lasts_for)
         if result.detection is not None:
             joint = result.detection.joint
             hit = result.isolation.joint if result.isolation else joint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.law import Law
 from armsense_core.control.switcher import Switcher
-from armsense_core.control.types import ArmState, Array, board_torque, Reference
+from armsense_core.control.types import ArmState, Array, board_torque, Command, Reference
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits
 
@@ -63,6 +63,15 @@ class ActiveLaw:
         self.change(self.law, state, reference)
         for law in list(self._made.values()):        # the other thread may find one more
             law.set_model(model)
+
+    def relax(self, state: ArmState) -> None:
+        """The arm lets go of what it presses against: only its weight is carried."""
+        self.switcher.cancel()
+        self.law.relax(state)
+
+    def pressing(self, command: Command, state: ArmState) -> Array:
+        """Torque of a command at a state beyond the arm's weight [Nm], (n,)."""
+        return board_torque(command, state) - self.law.weight(state)
 
     def halt(self, state: ArmState) -> None:
         """A reaction begins: drop what still drives the arm into the contact."""

@@ -3,6 +3,9 @@
 A collision freezes the reference where the arm is, until `resume`: whoever sends the positions
 knows nothing of collisions, and would drive on into the obstacle. So does a fault, such as a
 state that holds no numbers; meanwhile the arm brakes.
+
+A velocity counts until the next position is due. Who sends nothing more has died or has nothing
+to say: the arm comes to rest at the last position.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits
 
-REACH = 0.2   # [rad] from where the arm is led to the next position it is sent to
+REACH = 0.2                # [rad] from where the arm is led to the next position it is sent to
+LATE = 2.5                 # times the pause between the last two positions: none comes any more
+SOONEST, LATEST = 0.02, 0.2   # [s] within which that is said
 
 
 class CommandFollower:
@@ -38,6 +43,7 @@ class CommandFollower:
         self._limiter = Limiter(model, self._limits)
         self._reference: Reference | None = None
         self._goal: Array | None = None   # [rad] (n,) the newest position, where it leads to
+        self._age, self._patience = 0.0, LATEST   # [s] of the newest position, and how old it gets
         self.frozen = False
         self.fault = ''                   # why the arm brakes or braked; until `resume`
 
@@ -68,6 +74,8 @@ class CommandFollower:
             joint = self._names[int(distance.argmax())]
             raise ArmsenseError(f'{joint} is sent {distance.max():.2f} rad away at once; stay '
                                 f'within {REACH} rad of where the arm is led')
+        self._patience = min(max(LATE * self._age, SOONEST), LATEST)
+        self._age = 0.0
         self._goal = self._limits.inside(q)
         fastest = self._limits.velocity
         dq = np.where(self._goal == q, np.clip(dq, -fastest, fastest), 0.0)
@@ -103,11 +111,15 @@ class CommandFollower:
 
     def _approach(self, reference: Reference, dt: float) -> Reference:
         """Towards the newest position, no faster than the joints may move."""
+        self._age += dt
         if self._goal is None:
             return reference
         way = self._limits.velocity * dt
-        return reference._replace(
-            q=reference.q + np.clip(self._goal - reference.q, -way, way))
+        q, dq = reference.q + np.clip(self._goal - reference.q, -way, way), reference.dq
+        if self._age > self._patience and dq.any():
+            slower = self._limits.acceleration * dt
+            dq = dq - np.clip(dq, -slower, slower)
+        return reference._replace(q=q, dq=dq)
 
     def _brake(self, state: ArmState, why: str) -> Command:
         self.frozen, self.fault = True, why

@@ -32,6 +32,11 @@ class ControllerConfig:
     path_tolerance: Gain = quantity((0.3,), unit='rad', low=0, text='0: not watched')
     goal_tolerance: Gain = quantity((0.05,), unit='rad', low=0, text='0: not watched')
     goal_time: float = quantity(1.0, unit='s', low=0)
+    hold_tolerance: Gain = quantity((0.03,), unit='rad', above=0, text='between an arm that has '
+                                    'given up and where it is held; beyond: held where it is')
+    hold_torque: float = quantity(0.05, above=0, high=1, text='of the torque limits, beyond the '
+                                  'weight; an arm that has given up presses with no more')
+    longest_goal: float = quantity(600.0, unit='s', above=0, high=86400, text='of a trajectory')
     home_speed: float = quantity(0.3, above=0, high=1, text='fraction of the velocity limits')
     reaction: ReactionOptions = field(default_factory=ReactionOptions)
 

@@ -80,21 +80,28 @@ class PidPosition(Law):
         self._limit = gains.integral_limit * model.effort_limits   # [Nm]
         self._rows = list(zip(self._ki.tolist(), self._limit.tolist(), strict=True))
         self._integral = [0.0] * model.n                           # [Nm] host integral
+        self._carried = self.zero                                  # [Nm] instead of the board's
+        self._drop = False                                         # the board's integral
 
     def reset(self, state: ArmState) -> None:
         """Forget the integral."""
         self._integral = [0.0] * self.model.n
+        self._carried, self._drop = self.zero, True
 
     def halt(self, state: ArmState) -> None:
         """Keep of the integral what carries the arm."""
-        self._integral = np.clip(self.weight(state), -self._limit, self._limit).tolist()
+        weight = self.weight(state)
+        self._integral = np.clip(weight, -self._limit, self._limit).tolist()
+        self._carried, self._drop = weight, True
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Reference, gains and, if need be, the integral."""
         position = self.drivetrain.motor(reference.q)
         velocity = self.drivetrain.motor(reference.dq)
         if self.integrates_on_board:
-            return Command(position, velocity, self.zero, self._kp, self._kd, self._ki)
+            ki = self.zero if self._drop else self._ki   # without a gain a board forgets
+            self._drop = False
+            return Command(position, velocity, self._carried, self._kp, self._kd, ki)
         self._integral = [
             min(max(wound + ki * (p - x) * dt, -limit), limit)
             for wound, p, x, (ki, limit) in zip(self._integral, position.tolist(),

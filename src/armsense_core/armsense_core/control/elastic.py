@@ -77,6 +77,10 @@ class ElasticState(Law):
         """Forget the integral."""
         self._integral = [0.0] * self._n
 
+    def feedback(self, state: ArmState) -> tuple[Array, Array]:
+        """The joints, not the motors: [rad], [rad/s], (n,) each."""
+        return state.q, state.dq
+
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Motor reference, motor gains and the torque of everything else."""
         n, out = self._n, self._map.dot(self.terms(state, reference, dt))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from armsense_core.control.types import Array, Reference
 from armsense_core.errors import ArmsenseError
 from armsense_core.trajectory import (
-    entered,
     ErrorCode,
     ToleranceMonitor,
     Tolerances,
     Trajectory,
     Violation,
 )
-
-ENTRY_TIME = 0.3   # [s] from the present motion onto a new trajectory
 
 
 class GoalRefused(ArmsenseError):
@@ -55,34 +52,41 @@ class GoalStatus:
         return (not self.active and self.code is ErrorCode.SUCCESSFUL
                 and not self.cancelled and not self.preempted)
 
+    def finish(self, code: ErrorCode, text: str, *, cancelled: bool = False,
+               preempted: bool = False) -> None:
+        """Set the result."""
+        self.code, self.text = code, text
+        self.cancelled, self.preempted = cancelled, preempted
+        self.active = self.suspended = False
+
+
+class Terms(NamedTuple):
+    """What a goal asks for beside its path."""
+
+    tolerances: Tolerances | None = None   # None: those of the configuration
+    reaction: str | None = None            # to collisions during it; None: as chosen before
+    allow_lasting: bool = False            # drive also while a contact lasts
+
 
 class Goal:
-    """A trajectory with its clock and tolerances."""
+    """A trajectory with its tolerances."""
 
     def __init__(self, trajectory: Trajectory, tolerances: Tolerances, joints: tuple[str, ...],
-                 start: float, status: GoalStatus | None = None, origin: Any = None) -> None:
-        """Begin.
+                 status: GoalStatus | None = None, origin: Any = None) -> None:
+        """Prepare; whoever drives it begins it.
 
         Args:
             trajectory: To drive.
             tolerances: To keep.
             joints: Names, for messages.
-            start: Time of the controller at which the trajectory begins [s].
-            status: Status to go on with, for the rest of an interrupted trajectory.
+            status: To write; that of an interrupted trajectory for the rest of it.
             origin: (interrupted trajectory, time reached, time of the way back, speed).
         """
-        self.tolerances, self._joints = tolerances, joints
+        self.trajectory, self.tolerances = trajectory, tolerances
         self.status = status or GoalStatus()
-        self.status.active, self.status.suspended = True, False
-        self._drive(trajectory, start)
+        self.status.duration = trajectory.duration
+        self._monitor = ToleranceMonitor(tolerances, joints, trajectory.duration)
         self._origin = origin
-        self._watched = True
-        self._running = True
-
-    @property
-    def active(self) -> bool:
-        """There is something to follow (also while stopping)."""
-        return self._running
 
     @property
     def unfinished(self) -> bool:
@@ -93,57 +97,24 @@ class Goal:
     def suspended(self) -> bool:
         return self.status.suspended
 
-    def begin(self, now: float, present: Reference) -> None:
-        """Start the clock; planning took time, so the arm may already be a little further on."""
-        self._drive(entered(self.trajectory, present, ENTRY_TIME), now)
-
-    def advance(self, now: float, q: Array) -> Reference:
-        """Reference at the controller's time; q: actual positions [rad], (n,)."""
-        t = now - self.start
-        reference = self.trajectory.sample(t)
-        if self._watched:
-            self._watch(t, reference, q)
-        elif t >= self.trajectory.duration:
-            self._running = False
-        return reference
-
-    def interrupt(self, now: float) -> tuple[Trajectory, float] | None:
-        """Stop driving after a collision; what was driven, and until when [s].
-
-        None: its result is known, it was only coming to rest.
-        """
-        self._running = False
-        if not self.unfinished:
-            return None
-        self.status.suspended = True
-        t = min(max(now - self.start, 0.0), self.trajectory.duration)
-        if self._origin is None:
-            return self.trajectory, t
-        original, reached, way_back, speed = self._origin
-        return original, min(reached + max(t - way_back, 0.0) * speed, original.duration)
-
-    def replace(self, trajectory: Trajectory, now: float) -> None:
-        """Come to rest along another trajectory; the result does not change any more."""
-        self.trajectory, self.start = trajectory, now
-        self._watched, self._running = False, True
-
-    def finish(self, code: ErrorCode, text: str, *, cancelled: bool = False,
-               preempted: bool = False) -> None:
-        """Set the result."""
-        status = self.status
-        status.code, status.text = code, text
-        status.cancelled, status.preempted = cancelled, preempted
-        status.active = status.suspended = False
-        self._running = False
-
-    def _drive(self, trajectory: Trajectory, start: float) -> None:
-        self.trajectory, self.start = trajectory, start
-        self.status.duration = trajectory.duration
-        self._monitor = ToleranceMonitor(self.tolerances, self._joints, trajectory.duration)
-
-    def _watch(self, t: float, reference: Reference, q: Array) -> None:
+    def watch(self, t: float, reference: Reference, q: Array) -> None:
+        """Progress and tolerances at time t [s] of the trajectory, with the arm at q [rad]."""
         status = self.status
         status.time, status.desired, status.error = t, reference, reference.q - q
         verdict = self._monitor.check(t, status.error)
         if verdict.done:
             self.finish(verdict.code, verdict.text)
+
+    def interrupt(self, t: float) -> tuple[Trajectory, float]:
+        """Suspend it at time t [s] after a collision; what was driven, and until when [s]."""
+        self.status.suspended = True
+        t = min(max(t, 0.0), self.trajectory.duration)
+        if self._origin is None:
+            return self.trajectory, t
+        original, reached, way_back, speed = self._origin
+        return original, min(reached + max(t - way_back, 0.0) * speed, original.duration)
+
+    def finish(self, code: ErrorCode, text: str, *, cancelled: bool = False,
+               preempted: bool = False) -> None:
+        """Set the result."""
+        self.status.finish(code, text, cancelled=cancelled, preempted=preempted)

@@ -52,6 +52,10 @@ class KinematicCartesian(Law):
         """Keep of the integral what carries the arm."""
         self._loop.reset(state, self.weight(state))
 
+    def feedback(self, state: ArmState) -> tuple[Array, Array]:
+        """The joints, not the motors: [rad], [rad/s], (n,) each."""
+        return state.q, state.dq
+
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""
         q, task, pull = state.q, reference.task, None

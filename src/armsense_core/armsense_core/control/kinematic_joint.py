@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armsense_core.control.law import Gain, Law
-from armsense_core.control.types import ArmState, Command, Reference
+from armsense_core.control.types import ArmState, Array, Command, Reference
 from armsense_core.control.velocity_loop import VelocityLoop
 from armsense_core.model import ArmModel
 from armsense_core.schema import quantity
@@ -43,6 +43,10 @@ class KinematicJoint(Law):
     def halt(self, state: ArmState) -> None:
         """Keep of the integral what carries the arm."""
         self._loop.reset(state, self.weight(state))
+
+    def feedback(self, state: ArmState) -> tuple[Array, Array]:
+        """The joints, not the motors: [rad], [rad/s], (n,) each."""
+        return state.q, state.dq
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards."""

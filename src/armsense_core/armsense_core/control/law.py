@@ -52,6 +52,14 @@ class Law(ABC):
         """
         self.reset(state)
 
+    def relax(self, state: ArmState) -> None:
+        """Called while the arm lets go of what it presses against: keep its weight alone."""
+        self.halt(state)
+
+    def feedback(self, state: ArmState) -> tuple[Array, Array]:
+        """What the law compares the reference with: [rad], [rad/s], (n,) each."""
+        return self.drivetrain.joint(state.theta), self.drivetrain.joint(state.dtheta)
+
     @abstractmethod
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Command for this cycle.

@@ -10,49 +10,64 @@ import numpy as np
 
 from armsense_core.control.active_law import ActiveLaw
 from armsense_core.control.config import ControllerConfig
-from armsense_core.control.course import Course, MOTORS_OFF
-from armsense_core.control.goal import Goal, GoalStatus
+from armsense_core.control.course import Course, MOTORS_OFF, Segment
+from armsense_core.control.goal import Goal, GoalStatus, Terms
 from armsense_core.control.law import Law
+from armsense_core.control.letting_go import LettingGo
 from armsense_core.control.limiter import Limiter
 from armsense_core.control.pd_gravity import Float
 from armsense_core.control.types import ArmState, Array, Command, Reference
 from armsense_core.model import ArmModel
 from armsense_core.reaction.machine import Collision, Directive, Phase, ReactionMachine
-from armsense_core.trajectory import ErrorCode, Limits
+from armsense_core.trajectory import Clearance, ErrorCode, Guard, Limits
+
+LAG = 0.1   # [s] by which an arm in motion may be late without having been left behind
+REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load cells if their '
+          'load has changed, or allow it for one goal (contact=allowed)')
 
 
 class MotionCycle:
     """What `MotionController` does in every cycle, and the requests that it serves there."""
 
-    def __init__(self, model: ArmModel, config: ControllerConfig, law: str) -> None:
+    def __init__(self, model: ArmModel, config: ControllerConfig, law: str,
+                 release: Array) -> None:
         """Prepare an arm.
 
         Args:
             model: The arm.
             config: Its controllers.yaml block.
             law: Active law.
+            release: Residual below which the detector calls a contact ended [Nm], (n,).
         """
         self.config = config
         self.limits = Limits.of(model)
         self.law_name = law                          # chosen; a reaction may use another
         self._laws = ActiveLaw(config, model.replace(), self.limits, law)
+        guard = Guard(Clearance(model, floor=config.floor, self_distance=config.self_distance))
         self.reaction = ReactionMachine(model.n, config.reaction, self.limits,
-                                        self._laws.joint_inertia)
-        self._course = Course(config, self.limits, self.reaction)
+                                        self._laws.joint_inertia, release, guard)
+        self._course = Course(config, self.limits, self.reaction, guard)
+        self._letting_go = LettingGo(config, self.limits, self._laws)
         self._limiter = Limiter(model, self.limits)
         self._requests: deque[Callable[[], None]] = deque()   # of the other thread
-        self._accepted: deque[Goal] = deque()        # there, and not begun yet
+        self._accepted: deque[Goal] = deque()        # there, and not taken yet
+        self.overtakings = 0                         # what was asked for before the last is void
+        self._overtaken_by = ''
         self.time = self._last_time = 0.0            # [s] of this and the last step
         self.state: ArmState | None = None
         self.reference: Reference | None = None      # what was followed last
+        self.restarts = 0                            # cycles in which it began anew at the arm
         self.saturated = False
+        self.lasting = ''                            # contact that lasts, in words
+        self._command: Command | None = None         # of the last step
 
     @property
     def phase(self) -> Phase:
         return self.reaction.phase
 
     def step(self, state: ArmState, residual: Array | None = None,
-             collision: Collision | None = None, dt: float = 0.001) -> Command:
+             collision: Collision | None = None, dt: float = 0.001,
+             lasting: str = '') -> Command:
         """Answer one state.
 
         Args:
@@ -60,7 +75,9 @@ class MotionCycle:
             residual: External torque [Nm], (n,); None: unknown.
             collision: One that began in this cycle.
             dt: Time since the last step [s].
+            lasting: A contact that lasts, in words; empty: none does.
         """
+        self.lasting = lasting
         fault = self._fault(state, dt)
         if fault:
             self._fail(fault)
@@ -78,8 +95,11 @@ class MotionCycle:
     def rest(self) -> None:
         """The motors are off: start anew where the arm then is. Only for the loop's thread."""
         self._refuse_accepted(MOTORS_OFF)            # not to be driven when they are on again
+        self._overtake(MOTORS_OFF)
         self._course.clear()
-        self.reference = None
+        self._letting_go.arm()
+        self.reference = self._command = None
+        self.lasting = ''
 
     def _drive(self, state: ArmState, residual: Array | None, collision: Collision | None,
                dt: float) -> Command:
@@ -88,14 +108,20 @@ class MotionCycle:
         if led:   # the hand that leads the arm is no collision
             collision = None
             self.reaction.led_to(state.q)
-        directive = self.reaction.step(state, residual, collision, dt)
+        directive = self.reaction.step(state, residual, collision, dt, self.lasting)
+        self.restarts += led or (directive.phase is Phase.REACTING
+                                 and (self.reaction.yields or directive.phase is not before))
         if directive.phase is not before:
             self._follow_phase(directive, state)
         elif directive.phase is Phase.HOLDING:
             self._course.end_given_up()
-        assert self.reference is not None
-        reference = directive.reference or self._course.next_reference(
-            self.reference, state.q, led, self.time, dt)
+        reference = directive.reference or self._next_reference(state, led, dt)
+        if not led and (directive.phase is Phase.HOLDING or (
+                directive.reference is None and self._course.given_up)):
+            reference = self._let_go(reference, state, dt)
+            self.reaction.led_to(reference.q)
+        elif self._letting_go.active:
+            self._letting_go.end()
         self._use_law(directive, state)
         self.reference = reference
         laws = self._laws
@@ -104,12 +130,39 @@ class MotionCycle:
         self.saturated = limited.saturated
         if limited.reason:
             self._fail(limited.reason)
+        self._command = limited.command
         return limited.command
+
+    def _next_reference(self, state: ArmState, led: bool, dt: float) -> Reference:
+        """Of the course; an arm that was lost is led from where it is."""
+        assert self.reference is not None
+        course = self._course
+        reference = course.next_reference(self.reference, state.q, led, self.time, dt)
+        if course.lost:
+            course.lost = False
+            reference = self._start_from(state)
+        return reference
+
+    def _let_go(self, reference: Reference, state: ArmState, dt: float) -> Reference:
+        letting_go = self._letting_go
+        if not self._course.moving:
+            reference = letting_go.step(reference, state, self._command, dt)
+        self.restarts += letting_go.active
+        return letting_go.close_gap(reference, dt)
+
+    def _start_from(self, state: ArmState) -> Reference:
+        """Lead the arm to rest from its own motion, and let go of what it presses against."""
+        assert self.reference is not None
+        motion = self._letting_go.begin_at(state, self.reference)
+        self._course.rest_from(motion, self.time)
+        return motion
 
     def _follow_phase(self, directive: Directive, state: ArmState) -> None:
         """Law and goal follow the reaction into its new phase."""
         if directive.phase is Phase.REACTING:
             self._laws.halt(state)
+            self._letting_go.arm()
+            self._overtake(f'the controller is reacting: {self.reaction.explanation}')
             self._course.interrupt(self.time)
         if directive.resume:
             assert directive.reference is not None
@@ -139,14 +192,21 @@ class MotionCycle:
     def _fail(self, text: str) -> None:
         self.reaction.fault(text)
         self._refuse_accepted(text)
+        self._overtake(text)
         self._course.fail(text)
 
     def _refuse_accepted(self, why: str) -> None:
         while self._accepted:
             self._accepted.popleft().finish(ErrorCode.INVALID_GOAL, why)
 
+    def _overtake(self, why: str) -> None:
+        """What is being planned shall not begin."""
+        self._overtaken_by = why
+        self.overtakings += 1
+
     def _start_at(self, state: ArmState) -> None:
         self.reference = Reference.at_rest(self.limits.inside(state.q))
+        self.restarts += 1
         self._laws.take_over(self._laws.law, state)
 
     # -- requests ------------------------------------------------------------------------------
@@ -158,35 +218,78 @@ class MotionCycle:
         assert self.reference is not None
         return self.state, self.reference
 
-    def _begin_goal(self, goal: Goal, strategy: str | None, start: float | None) -> None:
-        if not goal.unfinished:
-            return
-        self._accepted.popleft()
-        if self._busy:                               # since it was accepted
-            goal.finish(ErrorCode.INVALID_GOAL, self._busy)
-            return
-        self._course.begin(goal, strategy, self._last_time if start is None else start,
-                           self._present[1])
+    def _take_goal(self, goal: Goal, terms: Terms, begin: float | None, planned: int) -> None:
+        """Drive a goal from a time on, unless something has come between.
 
-    @property
-    def _busy(self) -> str:
-        """Why no goal can be driven now; empty: one can."""
+        Args:
+            goal: To drive.
+            terms: Of the goal.
+            begin: [s]; None, or past: now. It was planned from rest then.
+            planned: Overtakings when its planning began.
+        """
+        if goal in self._accepted:
+            self._accepted.remove(goal)
+        if not goal.unfinished:                      # cancelled, or ended with the motors
+            return
+        if why := self._why_not(terms):
+            goal.finish(ErrorCode.INVALID_GOAL, why)
+        elif planned != self.overtakings:
+            goal.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
+        else:
+            self._course.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
+                                     terms.reaction))
+
+    def _take_stop(self, segment: Segment, planned: int) -> None:
+        """Stop for a goal that is being planned."""
+        if planned == self.overtakings and segment.begin >= self._last_time:
+            self._course.add(segment)
+
+    def _why_not(self, terms: Terms) -> str:
+        """Why no goal with these terms can be driven now; empty: one can."""
         if self.phase in (Phase.SAFE, Phase.REACTING, Phase.VERIFYING):
             return f'the controller is {self.phase.value}: {self.reaction.explanation}'
+        if self._letting_go.active:                  # where it will be is not known yet
+            return 'the arm lets go of what it pressed against; try again in a moment'
+        lasting = self.lasting                       # one reading: two threads
+        reacts = self.reaction.strategy_of(terms.reaction) != 'ignore'
+        if lasting and reacts and not terms.allow_lasting:
+            return f'{lasting}; {REMEDY}'
         return ''
 
     def _stop(self, status: GoalStatus | None) -> None:
         goal = self._course.goal
         if status is None or (goal is not None and goal.status is status):
-            self._course.stop(self.time)
+            if status is not None and self._course.goal_waits:
+                return                               # replaced in a moment; that one goes on
+            if self._course.unfinished:
+                self._give_up('cancelled', leads=self.phase in (Phase.TRACKING, Phase.RESUMING))
+        elif status.active:                          # planned or waiting; it never begins
+            status.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
 
     def _begin_hold(self) -> None:
-        if self.phase is Phase.SAFE:
-            return
-        if self.phase is not Phase.TRACKING:
-            self.reference = Reference.at_rest(self.limits.inside(self._present[0].q))
-        self._course.hold(self.time)
-        self.reaction.new_goal()
+        if self.phase is not Phase.SAFE:
+            resting = self.phase in (Phase.TRACKING, Phase.HOLDING)
+            self._give_up('the arm was told to hold', anew=not resting)
+            self.reaction.new_goal()
+
+    def _give_up(self, text: str, *, leads: bool = True, anew: bool = False) -> None:
+        """Come to rest: on the path, or from its own motion where the arm was left behind.
+
+        Args:
+            text: Why.
+            leads: False: a reaction leads the arm, and goes on.
+            anew: From its own motion in any case.
+        """
+        state, reference = self._present
+        course = self._course
+        again = course.given_up and not course.moving   # it would sink once more
+        course.stop(self.time, text)
+        course.given_up = True
+        if not (again or self._letting_go.active):      # on its way, it goes on
+            self._letting_go.arm()
+        if leads and (anew or (not again and self._letting_go.left_behind(
+                reference, state, LAG))):
+            self.reference = self._start_from(state)
 
     def _clear(self) -> None:
         if self.phase is not Phase.SAFE:             # nothing to clear, and much to disturb
@@ -199,6 +302,7 @@ class MotionCycle:
     def _begin_switch(self, law: Law) -> None:
         self.law_name = law.name
         if law.name == Float.name:
+            self._overtake('a hand leads the arm')
             self._course.give_to_hand()
         if law is not self._laws.law and self.phase is not Phase.SAFE:
             self._laws.change(law, *self._present)

@@ -68,6 +68,10 @@ class OscillationDamping(KinematicJoint):
         super().reset(state)
         self._braking = self.gains.brake_time
 
+    def relax(self, state: ArmState) -> None:
+        """Without the brake, which feeds the load of the contact forward, and its strain."""
+        self.reset(state)
+
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Velocity for the boards and the torque of the load."""
         expected = self.model.inverse_dynamics(state.q, reference.dq, reference.ddq)

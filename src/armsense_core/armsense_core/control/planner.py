@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense_core.control.goal import ENTRY_TIME, GoalRefused
+from armsense_core.control.goal import GoalRefused
 from armsense_core.control.types import Reference
 from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.model import ArmModel
@@ -20,14 +20,31 @@ from armsense_core.trajectory import (
 )
 
 START_TOLERANCE = 0.05   # [rad] between a trajectory's first point and where the arm is led
+ENTRY_TIME = 0.3         # [s] from the present motion onto a new trajectory
+MOST_WAYPOINTS = 20_000  # of a goal
 
 
 class Planner:
-    """Serves one thread, which need not be that of the control loop."""
+    """Serves one thread at a time, which need not be that of the control loop."""
 
-    def __init__(self, model: ArmModel, limits: Limits, clearance: Clearance) -> None:
-        """Prepare; `model` may be replaced when the payload changes."""
+    def __init__(self, model: ArmModel, limits: Limits, clearance: Clearance,
+                 longest: float) -> None:
+        """Prepare; `model` may be replaced when the payload changes; longest goal [s]."""
         self.model, self._limits, self._clearance = model, limits, clearance
+        self._longest = longest
+
+    def check_length(self, duration: float, waypoints: int = 0) -> None:
+        """Refuse what would take too long to plan, before anything is computed.
+
+        Raises:
+            GoalRefused: It lasts too long or has too many waypoints.
+        """
+        if not duration <= self._longest:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory lasts {duration:g} s; '
+                              f'at most {self._longest:g} s (longest_goal)')
+        if waypoints > MOST_WAYPOINTS:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory has {waypoints} '
+                              f'waypoints; at most {MOST_WAYPOINTS}')
 
     def check(self, trajectory: Trajectory, now: Reference) -> Trajectory:
         """What will be driven: the trajectory, entered from the present motion.
@@ -35,9 +52,10 @@ class Planner:
         Raises:
             GoalRefused: It does not start here, or would break a limit.
         """
-        if trajectory.n != self.model.n:
+        model = self.model
+        if trajectory.n != model.n:
             raise GoalRefused(ErrorCode.INVALID_JOINTS, f'the trajectory moves {trajectory.n} '
-                              f'joints; the arm has {self.model.n}')
+                              f'joints; the arm has {model.n}')
         away = np.abs(trajectory.sample(0.0).q - now.q)
         if away.max() > START_TOLERANCE:
             j = int(away.argmax())
@@ -45,7 +63,7 @@ class Planner:
                               f'away from where {self._limits.joints[j]} is led '
                               f'(at most {START_TOLERANCE})')
         driven = entered(trajectory, now, ENTRY_TIME)
-        found = check_motion(driven, self._limits, self.model)
+        found = check_motion(driven, self._limits, model)
         if not found and driven is not trajectory:   # a long entry could hide its end
             found = check_motion(trajectory, self._limits)
         if not found:

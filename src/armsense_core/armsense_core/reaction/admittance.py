@@ -48,12 +48,18 @@ class Admittance:
         """Way [rad] and velocity [rad/s] under k_o r [Nm], (n,) each."""
         v = (self._m * self.v + dt * (torque - self._k * self.x)) / (
             self._m + dt * self._f + dt * dt * self._k) if dt > 0.0 else self.v
-        v = np.minimum(np.maximum(v, -self._speed), self._speed)
+        # Slower towards the end of the way: a stop at once would feel like a contact.
+        v = np.maximum(v, -np.minimum(self._speed, SLOWING * (self._distance + self.x)))
+        v = np.minimum(v, np.minimum(self._speed, SLOWING * (self._distance - self.x)))
         x = self.x + dt * v
         inside = np.minimum(np.maximum(x, -self._distance), self._distance)
         self.v = np.where(inside == x, v, 0.0)
         self.x = inside
         return self.x, self.v
+
+    def stay(self, x: Array) -> None:
+        """Rest at a way x [rad], (n,)."""
+        self.x, self.v = np.array(x), np.zeros(len(x))
 
 
 def inertia_like(own: Array) -> Array:

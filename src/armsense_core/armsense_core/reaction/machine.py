@@ -14,10 +14,12 @@ from armsense_core.errors import BadValue, UnknownName
 from armsense_core.reaction.admittance import Admittance, drag_like, inertia_like
 from armsense_core.reaction.options import ReactionOptions, STRATEGIES
 from armsense_core.reaction.path_memory import PathMemory
-from armsense_core.trajectory import Chain, Limits, QuinticSpline
+from armsense_core.trajectory import Chain, Guard, Limits, QuinticSpline
 from armsense_core.trajectory.point_to_point import PEAK_VELOCITY
 
 SMALLEST_WAY = 1e-4   # [rad] worth moving for clearance
+ROUNDING = 1e-9       # relative, of two products that are meant to be equal
+LEFT_BEHIND = 0.3     # [rad] of an arm that does not follow on the way back: something holds it
 
 
 class Phase(str, Enum):
@@ -68,7 +70,8 @@ class ReactionMachine:
     """Decides what happens from a collision until the arm is on its way again."""
 
     def __init__(self, n: int, options: ReactionOptions, limits: Limits,
-                 own_inertia: Callable[[Array], Array]) -> None:
+                 own_inertia: Callable[[Array], Array], release: Array,
+                 guard: Guard | None = None) -> None:
         """Prepare for an arm.
 
         Args:
@@ -76,7 +79,10 @@ class ReactionMachine:
             options: Parameters of the strategies.
             limits: No reference leaves them.
             own_inertia: Of the joints, rotors included, at q [rad]: [kg m^2], (n,) -> (n,).
+            release: As in `agree_with`.
+            guard: Keeps the arm off the floor and itself; None: nothing is in its way.
         """
+        self._guard = guard
         self.options = options
         self._chosen = options.strategy
         self._of_goal: str | None = None          # strategy of the present goal alone
@@ -85,7 +91,7 @@ class ReactionMachine:
         self.explanation = ''
         self.memory = PathMemory(options.memory)
         self._limits = limits
-        self._quiet = spread('reaction.quiet', options.quiet, n)
+        self.agree_with(release)
         self._over = spread('reaction.overreaction', options.overreaction, n)
         self._own_inertia = own_inertia
         self._inertia, self._drag = (
@@ -105,6 +111,22 @@ class ReactionMachine:
         self._attempts = 0
         self._resume_wanted = False
 
+    def agree_with(self, release: Array) -> None:
+        """Call no residual quiet that the detector takes for a contact that lasts.
+
+        Args:
+            release: Residual below which the detector calls a contact ended [Nm], (n,).
+        """
+        quiet = (spread('reaction.quiet', self.options.quiet, len(release))
+                 if self.options.quiet else release)
+        for joint, value, limit in zip(self._limits.joints, quiet.tolist(), release.tolist(),
+                                       strict=True):
+            if value > limit * (1.0 + ROUNDING):
+                raise BadValue(f'reaction.quiet of {joint}', value, f'at most {limit:.4g} Nm, '
+                               'where the detector calls a contact ended (hysteresis times '
+                               'threshold)')
+        self._quiet = quiet                       # [Nm] (n,)
+
     # -- what others ask for -------------------------------------------------------------------
 
     @property
@@ -112,10 +134,19 @@ class ReactionMachine:
         """For the next collision."""
         return self._of_goal or self._chosen
 
+    def strategy_of(self, own: str | None) -> str:
+        """For the collisions of a goal that brings its own strategy, or none."""
+        return own or self._chosen
+
     @property
     def waits_to_resume(self) -> bool:
         """The arm will go on by itself as soon as it may."""
         return self._resume_wanted
+
+    @property
+    def yields(self) -> bool:
+        """The reaction that runs leads the arm to where it is itself."""
+        return self._active in ('stop', 'float')
 
     def choose(self, strategy: str) -> None:
         """Strategy for the collisions to come, where a goal brings none."""
@@ -156,6 +187,11 @@ class ReactionMachine:
             self._rest_at(self._hold, 'the resumption was withdrawn')
         self.arrived()
 
+    def refuse_resume(self, why: str) -> None:
+        """The way back to the path cannot be driven: go on holding."""
+        if self.phase is Phase.RESUMING:
+            self._rest_at(self._hold, why)
+
     def led_to(self, q: Array) -> None:
         """A hand has led the arm to q [rad], (n,): hold there from now on."""
         if self.phase is Phase.HOLDING:
@@ -173,7 +209,7 @@ class ReactionMachine:
     # -- one cycle -----------------------------------------------------------------------------
 
     def step(self, state: ArmState, residual: Array | None, collision: Collision | None,
-             dt: float) -> Directive:
+             dt: float, lasting: str = '') -> Directive:
         """What to follow now.
 
         Args:
@@ -181,6 +217,7 @@ class ReactionMachine:
             residual: External torque [Nm], (n,); None: unknown in this cycle.
             collision: A collision that began in this cycle.
             dt: [s]
+            lasting: A contact that lasts, in words; empty: none does. Nothing resumes meanwhile.
         """
         if self.phase is Phase.SAFE:
             return SAFE
@@ -200,9 +237,9 @@ class ReactionMachine:
             self._impulse = self._impulse + felt * dt
             return self._react(state, felt, dt)
         if self.phase is Phase.HOLDING:
-            return self._hold_still(state)
+            return self._hold_still(lasting)
         if self.phase is Phase.VERIFYING:
-            return self._verify(state, residual, dt)
+            return self._verify(residual, lasting)
         return Directive(Phase.RESUMING)
 
     # -- inside --------------------------------------------------------------------------------
@@ -232,6 +269,8 @@ class ReactionMachine:
             return self._retract(residual, dt)
         if self._way_back is not None:
             now = self._way_back.sample(self._time)
+            if np.abs(now.q - state.q).max() > LEFT_BEHIND:
+                return self._rest_at(state.q, 'left behind on the way back')
             if self._time >= self._way_back.duration:
                 return self._rest_at(now.q, 'back on the path')
             return Directive(self.phase, now)
@@ -250,12 +289,20 @@ class ReactionMachine:
         gain = self._over if self._time <= self.options.reflex_time else 1.0
         if self._admittance is None:
             self._admittance = self._yielding(self._contact)
-        x, v = self._admittance.step(gain * residual, dt)
+        before = self._contact + self._admittance.x
+        over = self._time > self.options.timeout
+        # A stop at once would feel like a contact: in the end the arm coasts, and no spring pulls.
+        torque = self._stiffness * self._admittance.x if over else gain * residual
+        x, v = self._admittance.step(torque, dt)
         wanted = self._contact + x
+        if self._guard is not None and not self._guard.allows(
+                before, wanted, 0.5 * v * np.abs(v) / self._limits.acceleration):
+            wanted = before                         # the floor, or the arm itself, is in the way
+            self._admittance.stay(before - self._contact)
+            v = self._none
         q = self._limits.inside(wanted)
-        done = (self._quiet_for > self.options.quiet_time
-                and np.abs(v).max() < self.options.rest_speed)
-        if done or self._time > self.options.timeout:
+        done = over or self._quiet_for > self.options.quiet_time
+        if done and np.abs(v).max() < self.options.rest_speed:
             return self._rest_at(q, 'retracted')
         return Directive(self.phase, Reference(q, np.where(q == wanted, v, 0.0), self._none))
 
@@ -274,15 +321,24 @@ class ReactionMachine:
             return self._rest_at(state.q, 'left alone')
         return Directive(self.phase, Reference.at_rest(self._limits.inside(state.q)), law='float')
 
-    def _hold_still(self, state: ArmState) -> Directive:
-        if self._resume_wanted and self._quiet_for >= self.options.quiet_time:
+    def _hold_still(self, lasting: str) -> Directive:
+        quiet = self._quiet_for >= self.options.quiet_time and not lasting
+        if self._resume_wanted and quiet:
             if self._attempts < self.options.attempts:
-                self._way_out = self._plan_clearance()
-                self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
+                self._begin_verifying()
             else:
                 self._resume_wanted = False
                 self.explanation = f'gave up after {self._attempts} resumptions'
         return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _begin_verifying(self) -> None:
+        way = self._way_out = self._plan_clearance()
+        if way is not None and self._guard is not None and not self._guard.allows_line(
+                self._hold, way.sample(way.duration).q):
+            self._resume_wanted = False
+            self.explanation = 'there is no room to regain clearance'
+        else:
+            self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
 
     def _plan_clearance(self) -> QuinticSpline | None:
         """Off in the direction in which the contact pushed, gently; None: far enough already."""
@@ -299,11 +355,13 @@ class ReactionMachine:
         duration = PEAK_VELOCITY * way / self.options.clearance_speed
         return QuinticSpline([0.0, duration], [self._hold, goal], rest, rest)
 
-    def _verify(self, state: ArmState, residual: Array | None, dt: float) -> Directive:
+    def _verify(self, residual: Array | None, lasting: str) -> Directive:
         """Regain clearance; then be quiet for a while. A moving arm also feels its friction."""
         options, loud = self.options, self.options.quiet_moving * self._quiet
         if residual is None or (np.abs(residual) > loud).any():
             return self._rest_at(self._hold, 'contact again while verifying')
+        if lasting:
+            return self._rest_at(self._hold, lasting)
         if self._way_out is not None and self._time <= self._way_out.duration:
             now = self._way_out.sample(self._time)
             self._hold, self._quiet_for = now.q, 0.0

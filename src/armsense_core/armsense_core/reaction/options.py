@@ -16,8 +16,9 @@ class ReactionOptions:
     """Parameters of all strategies."""
 
     strategy: str = quantity('retract', choices=STRATEGIES)
-    quiet: PerJoint = quantity((0.3,), unit='Nm', above=0,
-                               text='residual below which nothing is felt')
+    quiet: PerJoint = quantity((), unit='Nm', above=0, text='residual below which nothing is '
+                               'felt; empty: where the detector calls a contact ended, and never '
+                               'more than that')
     quiet_moving: float = quantity(2.0, low=1, high=10, text='times `quiet` while the arm regains '
                                    'clearance: it feels its own friction then')
     quiet_time: float = quantity(0.3, unit='s', low=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armsense_core.trajectory.quintic_spline import QuinticSpline
-from armsense_core.trajectory.reference import Array, Reference, Trajectory
+from armsense_core.trajectory.reference import Array, Reference, sample_at, Samples, Trajectory
 
 
 class Blended:
@@ -42,6 +42,18 @@ class Blended:
         offset = self._offset.sample(t)
         return Reference(now.q + offset.q, now.dq + offset.dq, now.ddq + offset.ddq,
                          _sum(now.jerk, offset.jerk), _sum(now.snap, offset.snap))
+
+    def sample_many(self, times: Array) -> Samples:
+        """The motion at times within it [s], (N,)."""
+        inner = sample_at(self._inner, np.minimum(times, self._inner.duration))
+        still = np.flatnonzero(times > self._inner.duration)             # it rests there
+        for values in inner[2:]:
+            values[still] = 0.0
+        fading = np.flatnonzero(times < self._fade)
+        for values, offset in zip(inner[1:], self._offset.sample_many(times[fading])[1:],
+                                  strict=True):
+            values[fading] += offset
+        return inner._replace(t=times)
 
 
 def entered(trajectory: Trajectory, present: Reference, duration: float) -> Trajectory:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
 from armsense_core.errors import ArmsenseError, BadValue
-from armsense_core.trajectory.reference import Array, Reference
+from armsense_core.trajectory.reference import Array, Reference, Samples
 
 SHORTEST_SEGMENT = 1e-4   # [s]
 
@@ -74,6 +74,17 @@ class QuinticSpline:
         n = self._n
         return Reference(values[:n], values[n:2 * n], values[2 * n:3 * n],
                          values[3 * n:4 * n], values[4 * n:])
+
+    def sample_many(self, times: Array) -> Samples:
+        """The motion at times within it [s], (N,): as `sample`, all at once."""
+        knots, n = self.waypoints[0], self._n
+        k = np.clip(np.searchsorted(knots, times, side='right') - 1, 0, self._last)
+        powers = np.vander(times - knots[k], 6, increasing=True)         # (N, 6)
+        values = np.empty((len(times), 4 * n))
+        edges = np.flatnonzero(np.diff(k, prepend=-1, append=-1))        # runs of one segment
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            values[a:b] = powers[a:b] @ self._table[k[a], :, :4 * n]
+        return Samples(times, *(values[:, i * n:(i + 1) * n] for i in range(4)))
 
 
 def _times(times: ArrayLike) -> Array:

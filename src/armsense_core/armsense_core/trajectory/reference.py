@@ -61,7 +61,15 @@ class Trajectory(Protocol):
 def sample_grid(trajectory: Trajectory, step: float) -> Samples:
     """The trajectory every `step` seconds, both ends included."""
     count = max(2, int(np.ceil(trajectory.duration / step)) + 1)
-    times = np.linspace(0.0, trajectory.duration, count)
+    return sample_at(trajectory, np.linspace(0.0, trajectory.duration, count))
+
+
+def sample_at(trajectory: Trajectory, times: Array) -> Samples:
+    """The trajectory at times [s], (N,); at once where it offers `sample_many`."""
+    many = getattr(trajectory, 'sample_many', None)
+    if many is not None:
+        samples: Samples = many(times)
+        return samples
     zero = np.zeros(trajectory.n)
     rows = [trajectory.sample(float(t)) for t in times]
     return Samples(times, np.array([r.q for r in rows]), np.array([r.dq for r in rows]),

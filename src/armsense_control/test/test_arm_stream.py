@@ -1,0 +1,54 @@
+"""Time steps of controllers: the driver's monotonic clock, whatever becomes of the wall clock."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from armsense_control import arm_stream, collision_inbox
+from armsense_control.arm_stream import ArmStream
+from armsense_core.model import ArmModel
+
+LEAPS = [-3600.0, -0.005, 0.2, 86400.0]     # [s]
+P = 1_000_000                               # [ns]
+
+
+class Topic:
+    """Stands in for a subscription or a publisher."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def take_latest(self):
+        return None
+
+    def drain(self):
+        return iter(())
+
+
+@pytest.fixture
+def stream(monkeypatch):
+    for module in (arm_stream, collision_inbox):
+        for name in ('StreamSubscription', 'DirectSubscription', 'StreamPublisher'):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, Topic)
+    return ArmStream(None, ArmModel.load('laas4'), SimpleNamespace(lockstep=False))
+
+
+def states(leap, recorded_by_an_older_version=False):
+    """10 states; before the sixth the wall clock is set."""
+    for k in range(1, 11):
+        wall = 1_700_000_000 * 10**9 + k * P + (round(leap * 1e9) if k > 5 else 0)
+        yield SimpleNamespace(
+            seq=k, stamp_ns=wall, time_ns=0 if recorded_by_an_older_version else 77 * P + k * P,
+            position=[0.0, 0.6, 0.0, -0.6], torque=[0.0] * 4, joint_position=[], strain=[])
+
+
+@pytest.mark.parametrize('leap', LEAPS)
+def test_setting_the_wall_clock_changes_no_time_step(stream, leap):
+    steps = [stream.take(state).dt for state in states(leap)]
+    assert steps == pytest.approx([0.001] * 10, abs=1e-12)
+
+
+def test_states_of_an_older_version_are_timed_by_their_stamps(stream):
+    steps = [stream.take(state).dt for state in states(0.2, True)]
+    assert steps == pytest.approx([0.001] * 5 + [0.201] + [0.001] * 4, abs=1e-9)

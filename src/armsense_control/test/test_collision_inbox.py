@@ -1,0 +1,77 @@
+"""What a controller is told of contacts that last, by joints and load cells; no DDS."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from armsense_control import collision_inbox
+from armsense_control.collision_inbox import CollisionInbox, SILENCE
+from armsense_driver.loop_stream import new_record
+from armsense_msgs.msg import BaseResidual, Residual
+
+JOINTS = ('joint1', 'joint2', 'joint3', 'joint4')
+
+
+class Stream:
+    """A subscription that is filled by hand."""
+
+    def __init__(self, node, msg_type, topic, *args, **options):
+        self.waiting = []
+        node.streams[topic] = self
+
+    def take_latest(self):
+        return self.waiting.pop() if self.waiting else None
+
+    def take(self):
+        return self.waiting.pop(0) if self.waiting else None
+
+    def drain(self):
+        return []
+
+    def heed_stop(self):
+        pass
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    monkeypatch.setattr(collision_inbox, 'StreamSubscription', Stream)
+    monkeypatch.setattr(collision_inbox, 'DirectSubscription', Stream)
+    return {}
+
+
+def say(stream, kind, seq, lasting, seconds):
+    message = new_record(kind, 4 if kind is Residual else 0)
+    message.seq, message.valid = seq, True
+    message.lasting, message.lasts_for = np.array(lasting), seconds
+    stream.waiting.append(message)
+
+
+def test_joints_and_base_say_what_lasts(streams):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=False)
+    say(streams['residual'], Residual, 1, [False, True, False, False], 3.2)
+    say(streams['base/residual'], BaseResidual, 1, [False, False, True, True, False, False], 1.0)
+    inbox.take(1)
+    assert inbox.lasting == ('contact lasts on joint2, for 3.2 s now; '
+                             'contact lasts on base Fz, base Mx, for 1.0 s now')
+    say(streams['residual'], Residual, 2, [False] * 4, 0.0)
+    inbox.take(2)
+    assert inbox.lasting == 'contact lasts on base Fz, base Mx, for 1.0 s now'
+
+
+@pytest.mark.parametrize('later', [1000 + SILENCE + 1, 3])     # also after a restart of the driver
+def test_an_observer_that_has_gone_says_nothing(streams, later):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=False)
+    say(streams['base/residual'], BaseResidual, 1000, [False, False, True, False, False, False], 1)
+    inbox.take(1000)
+    assert inbox.lasting
+    inbox.take(later)
+    assert inbox.lasting == ''
+
+
+def test_lock_step_listens_to_whom_it_waits_for_and_to_nobody_else(streams):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=True)
+    assert 'base/residual' not in streams
+    say(streams['residual'], Residual, 1, [True, False, False, False], 0.5)
+    inbox.take(1)
+    assert inbox.lasting == 'contact lasts on joint1, for 0.5 s now'
