@@ -55,8 +55,9 @@ class Server:
 
 
 @pytest.fixture(scope='module')
-def server():
-    with arm_system(arm='laas4', lockstep='true', identification='true') as (client, _):
+def server(folder):
+    with arm_system(arm='laas4', lockstep='true', identification='true',
+                    identification_folder=str(folder)) as (client, _):
         yield Server(client), client
 
 
@@ -108,6 +109,8 @@ def test_identify_writes_model_and_report(server, folder, bag):
                                    out=str(folder / 'model.yaml'))
     assert status == GoalStatus.STATUS_SUCCEEDED, result.message
     assert 0.0 < result.error_percent < 5.0
+    assert result.grade == 'good'
+    assert result.message.startswith('Use it: ')
     assert ModelFile.read(folder / 'model.yaml').arm == 'laas4'
     assert (folder / 'report.html').exists()
     facts = json.loads((folder / 'report.json').read_text())
@@ -143,11 +146,14 @@ def test_cancelled_design_writes_nothing(server, folder):
 @pytest.mark.parametrize(('name', 'goal', 'text'), [
     ('design_excitation', {'arm': 'laas5'}, "did you mean 'laas4'"),
     ('design_excitation', {'criterion': 'beauty'}, "unknown value 'beauty'"),
-    ('run_excitation', {'file': 'no/such.yaml', 'bag': 'x'}, 'cannot read no/such.yaml'),
-    ('identify', {'bags': ['no/such/bag']}, 'cannot read no/such/bag'),
+    ('run_excitation', {'file': 'no/such.yaml', 'bag': 'x'}, 'cycle0/no/such.yaml'),
+    ('identify', {'bags': ['no/such/bag']}, 'cycle0/no/such/bag'),
     ('identify', {'bags': []}, 'no bag is given'),
     ('identify', {'bags': ['x'], 'arm': 'zeego2'}, "unknown arm 'zeego2'"),
     ('identify', {'bags': ['x'], 'method': 'magic'}, "unknown method 'magic'"),
+    ('identify', {'bags': ['/etc/passwd']}, '/etc/passwd does not lie within'),
+    ('identify', {'bags': ['x'], 'arm': '/tmp/arm.yaml'}, '/tmp/arm.yaml does not lie within'),
+    ('run_excitation', {'file': 'excite.yaml', 'bag': '../bag'}, '../bag does not lie within'),
 ])
 def test_failures_say_why(server, folder, name, goal, text):
     out = {} if name == 'run_excitation' else {'out': str(folder / 'bad.yaml')}
@@ -156,6 +162,13 @@ def test_failures_say_why(server, folder, name, goal, text):
     assert not result.success
     assert text in result.message
     assert not (folder / 'bad.yaml').exists()
+
+
+def test_nothing_is_written_outside_the_folder(server, folder, tmp_path):
+    status, result = server[0].ask('design_excitation', out=str(tmp_path / 'out.yaml'))
+    assert status == GoalStatus.STATUS_ABORTED
+    assert f'does not lie within {folder}' in result.message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fit_of_the_model_is_in_the_diagnostics(server):

@@ -85,11 +85,19 @@ class ExcitationClient:
 
 
 @contextlib.contextmanager
-def simulated_arm(arm: str, model: Path | None = None) -> Iterator[ExcitationClient]:
-    """A simulated arm in lock-step with an identification_server; gone at the end."""
+def simulated_arm(arm: str, folder: str,
+                  model: Path | None = None) -> Iterator[ExcitationClient]:
+    """A simulated arm in lock-step with an identification_server; gone at the end.
+
+    Args:
+        arm: Name.
+        folder: That the files of all goals lie in.
+        model: That the arm is driven with; None: the nominal one.
+    """
     keep_apart()
     launch_file = Path(os.environ['ARMSENSE_ROOT']) / 'launch' / 'arm.launch.xml'
-    arguments = {'arm': arm, 'lockstep': 'true', 'identification': 'true'}
+    arguments = {'arm': arm, 'lockstep': 'true', 'identification': 'true',
+                 'identification_folder': folder}
     if model is not None:
         arguments['model'] = str(model.absolute())
     with Supervisor(load(launch_file, arguments)) as supervisor:
@@ -114,7 +122,8 @@ def drive(file: Path, periods: int, bag: Path, arm: str, progress: Any, model: P
         progress: A rich progress bar.
         model: That the arm is driven with; None: the nominal one.
     """
-    with simulated_arm(arm, model) as client:
+    folder = os.path.commonpath([file.resolve().parent, bag.resolve().parent])
+    with simulated_arm(arm, folder, model) as client:
         return client.run(file, periods, bag, bar_teller(progress))
 
 

@@ -1,6 +1,5 @@
 """Long recordings: choices on excerpts, the last fit on everything, memory that does not grow."""
 
-from dataclasses import replace
 from pathlib import Path
 import sys
 from types import SimpleNamespace
@@ -8,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from armsense_core.errors import ArmsenseError
 from armsense_core.identify import training
 from armsense_core.identify.identify import identify, Options
 from armsense_core.identify.model_selection import Choice
@@ -39,24 +37,6 @@ def test_windows_are_spread_and_none_is_lost(short):
     assert sum(w.t[-1] - w.t[0] for w in used) <= 12.0
     np.testing.assert_allclose(starts, [4.0, 20.0, 32.0], atol=0.1)
     assert 'all 10' in words[0]
-
-
-def paused(run, begin, end):
-    """The recording without the samples of a pause [s]."""
-    keep = (run.t < begin) | (run.t >= end)
-    return replace(run, t=run.t[keep], q=run.q[keep], tau=run.tau[keep], dq=run.dq[keep])
-
-
-def test_pauses_are_skipped_and_told(short):
-    run = paused(make_truth().record(1, 40.0, 50.0), 9.0, 25.0)
-    used, unused, words = excerpts([run])
-    windows = sorted((*used, *unused), key=lambda window: window.t[0])
-    assert [round(w.t[0]) for w in windows] == [0, 4, 25, 28, 32, 36]
-    assert words[0] == 'run 1: 4 of 10 windows are less than half recorded and not used'
-    assert len(used) == 3
-    few = paused(make_truth().record(1, 40.0, 50.0), 0.6, 39.4)
-    with pytest.raises(ArmsenseError, match='no window of 4 s is half recorded'):
-        excerpts([few])
 
 
 def periodic(period, seconds):

@@ -18,14 +18,22 @@ from typing import Any, NamedTuple
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import numpy as np
-from rosbags.interfaces import Nodetype
-from rosbags.serde import SerdeError
+from rosbags.interfaces import Nodetype, Typestore
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
 
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
+from armsense_identification.bag_facts import BagFacts
 from armsense_identification.bag_topic import choose_states
-from armsense_identification.fast_decoder import JOINT_STATE, Layout, MOTOR_STATES
+from armsense_identification.fast_decoder import (
+    Damaged,
+    Field,
+    fields_of,
+    HEADER,
+    JOINT_STATE,
+    Layout,
+    MOTOR_STATES,
+)
 from armsense_identification.row_filter import PARTS, RowFilter
 from armsense_identification.row_store import MOST, RowStore
 from armsense_identification.signals import Signals
@@ -34,6 +42,7 @@ STORAGE = ('.db3', '.mcap')
 PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 BATCH = 4096
+MOST_LAYOUTS = 8                     # that are remembered
 NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
 NEEDED = {                           # of motor states, by rosbags' names for their types
     'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
@@ -95,7 +104,7 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
                     else message.topic == source.topic):
                 continue
             if message.topic not in readers:
-                readers[message.topic] = _Reader(source.names or joints, path.name, most_rows)
+                readers[message.topic] = _Reader(source.names or joints, path, most_rows)
             if readers[message.topic].take(message) and progress is not None:
                 progress(min(seen / max(total, 1), 1.0))
     if not topics:
@@ -119,17 +128,25 @@ def _chosen(where: str, topics: dict[str, str], topic: str | None) -> str:
 class _Reader:
     """Messages to rows [stamp, recorded, then the numbers of PARTS]."""
 
-    def __init__(self, names: tuple[str, ...], where: str, most_rows: int) -> None:
-        self.names, self.where = names, where
-        self.decode = _Decoder(names, where)
-        self.layout: Layout | None = None
+    def __init__(self, names: tuple[str, ...], path: Path, most_rows: int) -> None:
+        self.names, self.path, self.where = names, path, path.name
+        self.store = get_typestore(Stores.ROS2_JAZZY)
+        self.fields: dict[str, list[Field]] = {}
+        self.layouts: list[Layout] = []         # that came so far, the last one first
         self.batch: list[RawMessage] = []
-        self.damaged = self.others = 0
+        self.seen = self.damaged = self.others = 0
+        self.reason = ''                        # why the first damaged message could not be read
+        self.strangers: tuple[str, ...] = ()    # joints of messages that hold none of ours
+        self.strange_count = 0                  # of joints in messages without names
+        self.wall: float | None = None          # [s] stamp at time 0 of the driver's own clock
         self.usable = RowFilter(len(names))
-        self.store = RowStore(2 + len(PARTS) * len(names), most_rows)
+        self.table = RowStore(2 + len(PARTS) * len(names), most_rows)
 
     def take(self, message: RawMessage) -> bool:
         """Keep a message; True: a batch is done."""
+        if self.batch and self.batch[0].type != message.type:
+            self.finish()
+            self.layouts.clear()
         self.batch.append(message)
         if len(self.batch) < BATCH:
             return False
@@ -137,64 +154,116 @@ class _Reader:
         return True
 
     def finish(self) -> None:
-        """Decode what is kept."""
-        if not self.batch:
-            return
-        rows = self._fast()
-        if rows is None:
-            slow = []
-            for message in self.batch:
-                try:
-                    slow.append(self.decode(message))
-                except SerdeError:
-                    self.damaged += 1
-            found = [row for row in slow if row is not None]
-            self.others += len(slow) - len(found)
-            rows = np.array(found) if found else self._no_rows()
-        self.store.add(self.usable(rows))
+        """Decode what is kept, in the order of its coming."""
+        self.seen += len(self.batch)
+        rows = np.full((len(self.batch), 2 + len(PARTS) * len(self.names)), np.nan)
+        found = np.zeros(len(self.batch), bool)
+        left = np.arange(len(self.batch))
+        layouts = iter([*self.layouts])
+        while len(left):
+            layout = next(layouts, None) or self._new_layout(self.batch[left[0]])
+            if layout is None:
+                left = left[1:]
+                continue
+            alike = layout.alike([self.batch[k].data for k in left])
+            mine, left = left[alike], left[~alike]
+            if len(mine):
+                found[mine] = self._decode(layout, mine, rows)
+        self.table.add(self.usable(rows[found]))
         self.batch.clear()
 
-    def _no_rows(self) -> Any:
-        return np.empty((0, 2 + len(PARTS) * len(self.names)))
+    def _new_layout(self, message: RawMessage) -> Layout | None:
+        """None: the message is damaged."""
+        if message.type not in self.fields:
+            self._learn(message)
+        try:
+            layout = Layout.of(self.fields[message.type], message.data)
+        except Damaged as error:
+            self.damaged += 1
+            self.reason = self.reason or str(error)
+            return None
+        self.layouts = [layout, *self.layouts[:MOST_LAYOUTS - 1]]
+        return layout
 
-    def _fast(self) -> Any:
-        """Rows of messages that are all alike; None: they are not."""
-        first = self.batch[0]
-        if self.layout is None:
-            self.layout = Layout.of(first.type, first.data)
-        if self.layout is None or any(m.type != self.layout.kind for m in self.batch):
-            return None
-        found = self.layout.columns([message.data for message in self.batch])
-        if found is None:
-            self.layout = None        # perhaps the next batch is alike again
-            return None
-        stamps, arrays = found
-        recorded = np.array([message.stamp for message in self.batch]) * 1e-9
-        index = (self.decode.index(self.layout.names) if self.layout.names
-                 else list(range(len(self.names))))
+    def _decode(self, layout: Layout, which: Any, rows: Any) -> bool:
+        """Fill the rows of messages of one layout; False: they are of other joints."""
+        index = self._index(layout)
         if index is None:
-            self.others += len(self.batch)
-            return self._no_rows()
-        parts = [stamps[:, None], recorded[:, None]]
+            self.others += len(which)
+            return False
+        batch = [self.batch[k].data for k in which]
+        stamps, arrays = layout.columns(batch)
+        time = layout.monotonic(batch)
+        if time is not None:                    # stamps as if their clock had never been set
+            self.wall = stamps[0] - time[0] if self.wall is None else self.wall
+            stamps = time + self.wall
+        if 'torque' in arrays:
+            arrays['effort'] = arrays['torque']
+        parts = [stamps[:, None], np.array([[1e-9 * self.batch[k].stamp] for k in which])]
         for name in PARTS:
-            values = arrays.get(name, np.empty((len(stamps), 0)))
+            values = arrays.get(name, np.empty((len(which), 0)))
             parts.append(values[:, index] if values.shape[1] > max(index)
-                         else np.full((len(stamps), len(index)), np.nan))
-        return np.concatenate(parts, axis=1)
+                         else np.full((len(which), len(index)), np.nan))
+        rows[which] = np.concatenate(parts, axis=1)
+        return True
+
+    def _index(self, layout: Layout) -> list[int] | None:
+        """Places of the joints in a message; None: none of them is there."""
+        present = layout.names
+        if not present:     # such messages are of all joints of an arm
+            counts = {count for _, count in layout.arrays.values() if count}
+            if counts <= {len(self.names)}:
+                return list(range(len(self.names)))
+            self.strange_count = max(counts - {len(self.names)})
+            return None
+        missing = [name for name in self.names if name not in present]
+        if len(missing) == len(self.names):     # such as a gripper's on the same topic
+            self.strangers = present
+            return None
+        if missing:
+            raise UnknownName('joint', missing[0], present, f'{self.where}: joint states')
+        return [present.index(name) for name in self.names]
+
+    def _learn(self, message: RawMessage) -> None:
+        """Which fields the messages have."""
+        if message.type not in (JOINT_STATE, MOTOR_STATES):
+            raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
+                                f'{JOINT_STATE} or {MOTOR_STATES} is needed')
+        if message.type == MOTOR_STATES:
+            self._learn_motor_states(message)
+        self.fields[message.type] = fields_of(self.store, message.type)
+
+    def _learn_motor_states(self, message: RawMessage) -> None:
+        if not message.definition:
+            raise ArmsenseError(f'{self.where}: the type {message.type} is unknown and the bag '
+                                'does not define it')
+        try:
+            self.store.register(get_types_from_msg(message.definition, message.type))
+            fields = dict(self.store.get_msgdef(message.type).fields)
+        except (TypesysError, KeyError) as error:   # the second: a part is not defined
+            raise ArmsenseError(f'{self.where}: the definition of {message.type} is damaged'
+                                ) from error
+        wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
+        if wrong:
+            raise ArmsenseError(f'{self.where}: the definition of {message.type} lacks or changes '
+                                f'{", ".join(wrong)}')
 
     def signals(self, notes: list[str]) -> Signals:
         """What was read."""
-        rows = self.store.rows()
+        rows = self.table.rows()
         if not len(rows):
             raise self._nothing()
         notes += [f'{self.where}: {note}' for note in self._left_out()]
-        if self.store.group > 1:
-            notes.append(f'{self.where}: a long recording; each {self.store.group} samples are '
+        if self.table.group > 1:
+            notes.append(f'{self.where}: a long recording; each {self.table.group} samples are '
                          'averaged')
-        if np.any(np.diff(rows[:, 1]) < 0.0):
-            rows = rows[np.argsort(rows[:, 1], kind='stable')]
+        steady = self.wall is not None
+        order = rows[:, 0 if steady else 1]
+        if np.any(np.diff(order) < 0.0):
+            rows = rows[np.argsort(order, kind='stable')]
         stamp, recorded = rows[:, 0], rows[:, 1]
-        rising = np.all(np.diff(stamp) >= 0.0) and np.ptp(stamp) > 0.5 * np.ptp(recorded)
+        rising = steady or (np.all(np.diff(stamp) >= 0.0)
+                            and np.ptp(stamp) > 0.5 * np.ptp(recorded))
         if not rising:
             notes.append(f'{self.where}: message stamps do not rise, times of recording are used')
         parts = dict(zip(PARTS, np.split(rows[:, 2:], len(PARTS), axis=1), strict=True))
@@ -213,76 +282,46 @@ class _Reader:
         if lacking is not None:
             return ArmsenseError(f'{self.where}: the messages carry no {lacking}, nothing can be '
                                  'identified')
+        if self.strange_count:
+            return ArmsenseError(f'{self.where}: the messages are of {self.strange_count} joints, '
+                                 f'the arm has {len(self.names)} ({", ".join(self.names)})'
+                                 f'{_whose(self.path)}')
         if self.others:
-            return UnknownName('joint', self.names[0], self.decode.strangers,
+            return UnknownName('joint', self.names[0], self.strangers,
                                f'{self.where}: joint states')
-        return ArmsenseError(f'{self.where}: no message of the topic could be read')
+        return ArmsenseError(f'{self.where}: none of {self.seen} messages of the topic could be '
+                             f'read; the first: {self.reason}')
 
     def _left_out(self) -> list[str]:
-        counts = {'damaged messages': self.damaged,
-                  f'messages of other joints ({", ".join(self.decode.strangers)})': self.others}
+        strangers = ', '.join(self.strangers) or f'{self.strange_count} without names'
+        counts = {f'damaged messages (the first: {self.reason})': self.damaged,
+                  f'messages of other joints ({strangers})': self.others}
         return [*(f'{count} {what} are left out' for what, count in counts.items() if count),
                 *self.usable.notes()]
 
 
-class _Decoder:
-    """Single messages to rows, whatever they look like."""
-
-    def __init__(self, names: tuple[str, ...], where: str) -> None:
-        self.names, self.where = names, where
-        self.store = get_typestore(Stores.ROS2_JAZZY)
-        self.order: tuple[tuple[str, ...], list[int] | None] | None = None
-        self.strangers: tuple[str, ...] = ()    # joints of messages that hold none of ours
-
-    def __call__(self, message: RawMessage) -> list[float] | None:
-        """None: the message is of other joints."""
-        if message.type not in (JOINT_STATE, MOTOR_STATES):
-            raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
-                                f'{JOINT_STATE} or {MOTOR_STATES} is needed')
-        if message.type not in self.store.fielddefs:
-            self._learn(message)
-        data: Any = self.store.deserialize_cdr(message.data, message.type)
-        row = [data.header.stamp.sec + 1e-9 * data.header.stamp.nanosec, 1e-9 * message.stamp]
-        index: list[int] | None
+def _whose(path: Path) -> str:
+    """What a bag tells of its arm beside states without names."""
+    facts = BagFacts.read(path)
+    if facts is not None and facts.arm:
+        return f'; the bag is of {facts.arm}'
+    fields = fields_of(get_typestore(Stores.ROS2_JAZZY), JOINT_STATE)
+    for message in messages(path, []):
         if message.type == JOINT_STATE:
-            index = self.index(tuple(data.name))
-            if index is None:
-                return None
-            fields = (data.position, data.velocity, data.effort, (), ())
-        else:
-            index = list(range(len(self.names)))
-            fields = (data.position, data.velocity, data.torque, data.joint_position, data.strain)
-        for values in fields:
-            row += ([float(values[k]) for k in index] if len(values) > max(index)
-                    else [np.nan] * len(index))
-        return row
+            try:
+                names = Layout.of(fields, message.data).names
+            except Damaged:
+                continue
+            return f'; joints of {message.topic}: {", ".join(names)}'
+    return ''
 
-    def index(self, present: tuple[str, ...]) -> list[int] | None:
-        """Places of the joints among the names of a message; None: none of them is there."""
-        if self.order is None or self.order[0] != present:
-            missing = [name for name in self.names if name not in present]
-            if len(missing) == len(self.names):     # such as a gripper's on the same topic
-                self.order, self.strangers = (present, None), present
-            elif missing:
-                raise UnknownName('joint', missing[0], present, f'{self.where}: joint states')
-            else:
-                self.order = (present, [present.index(name) for name in self.names])
-        return self.order[1]
 
-    def _learn(self, message: RawMessage) -> None:
-        if not message.definition:
-            raise ArmsenseError(f'{self.where}: the type {message.type} is unknown and the bag '
-                                'does not define it')
-        try:
-            self.store.register(get_types_from_msg(message.definition, message.type))
-            fields = dict(self.store.get_msgdef(message.type).fields)
-        except (TypesysError, KeyError) as error:   # the second: a part is not defined
-            raise ArmsenseError(f'{self.where}: the definition of {message.type} is damaged'
-                                ) from error
-        wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
-        if wrong:
-            raise ArmsenseError(f'{self.where}: the definition of {message.type} lacks or changes '
-                                f'{", ".join(wrong)}')
+def deserialize(store: Typestore, message: RawMessage) -> Any:
+    """Any message as an object; what follows its last field is padding of the sender."""
+    little = message.data[:2] == b'\x00\x01'
+    kind = store.get_msgdef(message.type)
+    decode = kind.deserialize_cdr_le if little else kind.deserialize_cdr_be
+    return decode(message.data[HEADER:], 0, kind.cls, store)[0]
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:

@@ -58,7 +58,8 @@ class DriftWatch:
             return
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         dt, self._stamp = stamp - self._stamp, stamp
-        usable = (message.valid and self._moving and stamp - self._contact > AFTER_CONTACT)
+        after_contact = 0.0 <= stamp - self._contact <= AFTER_CONTACT   # else: or a clock was set
+        usable = message.valid and self._moving and not after_contact
         self._monitor.step(np.array(message.filtered), dt, usable)
 
     def _health(self) -> list[Health]:

@@ -140,7 +140,7 @@ def identify_day(subject: Subject, folder: Path, day: Day) -> Found:
                'cross_validated_percent': job.result['cross_validated_percent'],
                'mass_kg': round(float(job.model.masses.sum()), 4),
                'coulomb_nm': [round(float(c), 4) for c in drive.get('coulomb', ())],
-               'feasible': job.result['feasible']}
+               'feasible': job.result['feasible'], 'grade': job.result['grade']}
     return Found(day, record, job.model)
 
 

@@ -23,6 +23,7 @@ from armsense_driver.parameters import declare, Parameter
 from armsense_identification import tasks
 from armsense_identification.drift_watch import DriftWatch
 from armsense_identification.excitation_run import Driven, ExcitationRun
+from armsense_identification.input_files import confined
 from armsense_identification.motion_file import period, read_motion
 from armsense_identification.worker import Cancelled, Worker
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
@@ -32,6 +33,7 @@ TICK = 0.05   # [s] between two looks at the running work
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
     Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
+    Parameter('folder', '.', 'that the files of all goals lie in; relative names count from here'),
     Parameter('lockstep', False, 'the arm runs in virtual time'),
     Parameter('drift_window', 10.0, '[s] of motion per judgement of the model', low=0.1,
               high=3600.0),
@@ -50,6 +52,9 @@ class IdentificationServerNode(Node):
         super().__init__('identification_server')
         self._settings = declare(self, PARAMETERS)
         self._model = ArmModel.load(self._settings.arm, self._settings.model or None)
+        self._folder = Path(self._settings.folder).resolve()
+        if not self._folder.is_dir():
+            raise ArmsenseError(f'the folder {self._folder} does not exist')
         self._run = ExcitationRun(self, self._model, self._settings.lockstep)
         self._drift = DriftWatch(self, self._model, self._settings)
         self._running: dict[str, tuple[Any, Steps, Future]] = {}
@@ -66,7 +71,7 @@ class IdentificationServerNode(Node):
                  'seed': goal.seed}
         options = {name: value for name, value in given.items() if value}
         options['time_limit'] = goal.time_limit
-        request = tasks.DesignRequest(goal.arm or self._settings.arm, goal.out,
+        request = tasks.DesignRequest(self._arm(goal), self._file(goal.out or 'excite.yaml'),
                                       '' if goal.arm else self._settings.model, options)
         worker = Worker(tasks.design, request)
         for progress in worker.poll(cancelled):
@@ -79,17 +84,18 @@ class IdentificationServerNode(Node):
 
     def _identify(self, goal: Identify.Goal, cancelled: Asked) -> Steps:
         worker = Worker(tasks.identify, tasks.IdentifyRequest(
-            tuple(goal.bags), goal.arm or self._settings.arm, goal.out, goal.method or 'sdp'))
+            tuple(map(self._file, goal.bags)), self._arm(goal),
+            self._file(goal.out or 'model.yaml'), goal.method or 'sdp'))
         for told in worker.poll(cancelled):
             yield told and Identify.Feedback(progress=float(told[0]), step=told[1])
         outcome: tasks.Outcome = worker.result
         return Identify.Result(message=outcome.message, file=outcome.file, **outcome.values)
 
     def _drive(self, goal: RunExcitation.Goal, cancelled: Asked) -> Steps:
-        file, periods = Path(goal.file), int(goal.periods) or 1
+        file, periods = Path(self._file(goal.file)), int(goal.periods) or 1
         motion = read_motion(file, self._model.name)
         one = period(motion)
-        bag = Path(goal.bag) if goal.bag else None
+        bag = Path(self._file(goal.bag)) if goal.bag else None
         try:
             yield from _quietly(self._run.approach(motion.start, cancelled))
             if bag is not None:
@@ -110,6 +116,16 @@ class IdentificationServerNode(Node):
             self.get_namespace().rstrip('/')))
         yield from worker.poll(cancelled)
         return RunExcitation.Result(message=worker.result.message, bag=str(bag))
+
+    def _file(self, name: str) -> str:
+        """A file or folder of a goal: anybody in the DDS domain may send one."""
+        return str(confined(name, self._folder))
+
+    def _arm(self, goal: Any) -> str:
+        """The arm of a goal, by name or by a yaml file of the folder."""
+        if not goal.arm or goal.arm == self._settings.arm:
+            return str(self._settings.arm)
+        return str(goal.arm) if goal.arm.isidentifier() else self._file(goal.arm)
 
     # -- what all actions share ----------------------------------------------------------------
 

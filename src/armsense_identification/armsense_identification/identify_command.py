@@ -139,6 +139,7 @@ def show(job: Identification, console: Console) -> None:
                   f'{", ".join(model.drive.terms)}; physically consistent: {model.feasible}')
     for note in result['notes']:
         console.print(f'note: {note}')
+    console.print(f'{result["verdict"]}.')
 
 
 if __name__ == '__main__':

@@ -131,14 +131,17 @@ def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], s
     config = subject.config
     assert config is not None
 
-    def read(path: Path) -> ElasticRecording:
-        say(0.1, f'reading {path.name}')
-        window = _facts(path, subject).window()
-        recording, remarks = read_elastic(path, config, subject.robot.source.topic)
-        notes.extend(remarks)
-        return recording if window is None else _between(recording, *window)
+    def read(paths: Sequence[Path]) -> list[ElasticRecording]:
+        recordings = []
+        for path in paths:
+            say(0.1, f'reading {path.name}')
+            parts, remarks = read_elastic(path, config, subject.robot.source.topic,
+                                          _facts(path, subject).window())
+            recordings += parts
+            notes.extend(remarks)
+        return recordings
 
-    recordings, others = [read(path) for path in data], [read(path) for path in validate]
+    recordings, others = read(data), read(validate)
     say(0.3, 'identifying')
     model = ArmModel.load(config)
     found = identify_elastic(recordings, model, subject.robot.options())
@@ -146,12 +149,6 @@ def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], s
     training, unseen = ([r.link_side(spring_torque(r, drives)) for r in group]
                         for group in (recordings, others))
     return found.links, training, unseen, found
-
-
-def _between(recording: ElasticRecording, begin: float, end: float) -> ElasticRecording:
-    keep = (recording.t >= begin) & (recording.t < end)
-    return replace(recording, t=recording.t[keep], theta=recording.theta[keep],
-                   q=recording.q[keep], tau=recording.tau[keep])
 
 
 def recorded_motion(path: Path, subject: Subject) -> tuple[Recording, tuple[str, ...]]:

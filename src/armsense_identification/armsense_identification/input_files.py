@@ -1,4 +1,4 @@
-"""Recordings as a user names them: files, folders, globs."""
+"""Recordings as a user names them: files, folders, globs; and how far a name may reach."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ import glob
 from pathlib import Path
 
 from armsense_core.errors import ArmsenseError
+
+
+def confined(name: str, folder: Path) -> Path:
+    """A path that somebody else names: within a folder, also when links are followed.
+
+    Args:
+        name: Relative to the folder, or absolute.
+        folder: That must not be left.
+    """
+    path = (folder / name).resolve()
+    if '..' in Path(name).parts or not path.is_relative_to(folder.resolve()):
+        raise ArmsenseError(f'{name} does not lie within {folder.resolve()}, where this node '
+                            'reads and writes (its parameter folder)')
+    return path
 
 
 def expand(names: Iterable[str]) -> list[Path]:

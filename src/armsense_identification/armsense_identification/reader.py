@@ -9,6 +9,7 @@ import numpy as np
 from armsense_core.drive import DriveReading, StrainLink
 from armsense_core.errors import ArmsenseError
 from armsense_core.identify.elastic_recording import ElasticRecording
+from armsense_core.identify.gaps import split_at_gaps
 from armsense_core.identify.preprocess import regular
 from armsense_core.identify.recording import Recording
 from armsense_core.identify.robot_file import RobotFile, SourceConfig
@@ -36,18 +37,36 @@ def read_recording(path: str | Path, robot: RobotFile, progress: Progress | None
     return recording, signals.notes
 
 
-def read_elastic(path: str | Path, config: ArmConfig,
-                 topic: str | None = None) -> tuple[ElasticRecording, tuple[str, ...]]:
-    """Motor and joint angles and motor torques of an arm with springs; see `read_bag`."""
+def read_elastic(path: str | Path, config: ArmConfig, topic: str | None = None,
+                 window: tuple[float, float] | None = None,
+                 ) -> tuple[list[ElasticRecording], tuple[str, ...]]:
+    """Motor and joint angles and motor torques of an arm with springs, and remarks.
+
+    Args:
+        path: File or folder.
+        config: Of the arm.
+        topic: Of the states; see `read_bag`.
+        window: Stamps between which the motion lies [s]; None: all is used.
+
+    Returns:
+        One recording for each part between gaps.
+    """
     signals = read_bag(Path(path), SourceConfig(topic=topic), config.joint_names)
     if signals.joint_position is None:
         raise ArmsenseError(f'{signals.name}: no joint encoders; an arm with springs needs them')
-    motors, notes = regular(Recording(signals.t, signals.position, signals.effort, None,
-                                      signals.name))
-    links, _ = regular(Recording(signals.t, signals.joint_position, signals.effort, None,
-                                 signals.name))
-    return (ElasticRecording(motors.t, motors.q, links.q, motors.tau, signals.name),
-            (*signals.notes, *notes))
+    both = Recording(signals.t, np.hstack([signals.position, signals.joint_position]),
+                     np.hstack([signals.effort, signals.effort]), None, signals.name)
+    if window is not None:
+        both = both.between(*(np.array(window) - both.t[0]))
+    whole = split_at_gaps(both)
+    recordings, notes = [], [*signals.notes, *whole.notes]
+    n = len(config.joint_names)
+    for part in whole.recordings:
+        even, remarks = regular(part)
+        notes += remarks
+        recordings.append(ElasticRecording(even.t, even.q[:, :n], even.q[:, n:], even.tau[:, :n],
+                                           signals.name))
+    return recordings, tuple(notes)
 
 
 def read_strain(path: str | Path, model: ArmModel,

@@ -18,7 +18,7 @@ from armsense_core.identify.recording import Recording
 from armsense_core.identify.robot_file import SourceConfig
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits, Trajectory
-from armsense_identification.bag_reader import messages, RawMessage, read_bag
+from armsense_identification.bag_reader import deserialize, messages, RawMessage, read_bag
 
 FOLLOWED = 0.1         # [rad] largest distance from the planned motion
 FOLLOWED_ELASTIC = 0.3   # [rad] of joints behind a spring
@@ -149,4 +149,4 @@ def _decode(store: Any, message: RawMessage) -> Any:
         if not message.definition:
             raise ArmsenseError(f'the bag does not define {message.type}')
         store.register(get_types_from_msg(message.definition, message.type))
-    return store.deserialize_cdr(message.data, message.type)
+    return deserialize(store, message)

@@ -10,6 +10,7 @@ import numpy as np
 from armsense_core.identify.actuator import Actuators
 from armsense_core.identify.identified_model import IdentifiedModel
 from armsense_core.identify.recording import Recording
+from armsense_identification.verdict import JointErrors, verdict
 
 
 def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence[str],
@@ -38,19 +39,31 @@ def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence
         'ripple': [{'joint': joints[r.line.torque], 'with': joints[r.line.source],
                     'waves_per_turn': _round(2.0 * np.pi * r.line.waves)} for r in model.ripples],
         'kept_nominal': list(model.kept),
+        'lost_seconds': _round(model.lost),
+        'silent_joints': list(model.silent),
         'notes': [*notes, *model.notes],
         'step_seconds': model.seconds}
-    return result | (pooled(model, unseen) if unseen else {})
+    train = JointErrors(joints, model.train.joint_percent, model.train.rms, model.silent)
+    errors = train
+    if unseen:
+        result |= pooled(model, unseen)
+        errors = train._replace(percent=result['validation_joint_percent'],
+                                rms=result['validation_joint_rms'])
+    said = verdict(result, errors, model.wiring)
+    return result | {'grade': said['grade'], 'verdict': said['sentence']}
 
 
 def pooled(model: IdentifiedModel, recordings: Sequence[Recording]) -> dict[str, Any]:
     """Errors over several recordings together."""
     predictions = [model.predict(recording) for recording in recordings]
     error, power = _squares([p.band(model.cutoff) for p in predictions])
+    count = sum(len(p.band_times(model.cutoff)) for p in predictions)
     error_raw, power_raw = _squares([(p.measured, p.predicted) for p in predictions])
     return {'validation_percent': _round(100.0 * np.sqrt(error.sum() / power.sum())),
             'validation_joint_percent': [_round(x) for x in 100.0 * np.sqrt(error / power)],
-            'validation_raw_percent': _round(100.0 * np.sqrt(error_raw.sum() / power_raw.sum()))}
+            'validation_joint_rms': [_round(x) for x in np.sqrt(error / count)],
+            'validation_raw_percent': _round(100.0 * np.sqrt(error_raw.sum() / power_raw.sum())),
+            'validation_lost_seconds': _round(sum(p.lost for p in predictions))}
 
 
 def _squares(pairs: list[tuple[Any, Any]]) -> tuple[Any, Any]:

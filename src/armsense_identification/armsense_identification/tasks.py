@@ -47,7 +47,7 @@ class DesignRequest:
 
 def design(request: DesignRequest, tell: Tell) -> Outcome:
     """Design an excitation and write it; tells `Progress`."""
-    out = Path(request.out or 'excite.yaml')
+    out = Path(request.out)
     check_target(out, 'excite.yaml')
     options = schema.load(DesignOptions, request.options, 'goal')
     model = ArmModel.load(request.arm, request.model or None)
@@ -80,7 +80,7 @@ def identify(request: IdentifyRequest, tell: Tell) -> Outcome:
         raise UnknownName('method', request.method, METHODS)
     if not request.bags:
         raise ArmsenseError('no bag is given')
-    out = Path(request.out or 'model.yaml')
+    out = Path(request.out)
     check_target(out, 'model.yaml')
     subject = Subject.of_arm(request.arm)
     robot = replace(subject.robot, estimator=METHODS[request.method])
@@ -90,8 +90,8 @@ def identify(request: IdentifyRequest, tell: Tell) -> Outcome:
     written = write_all(job, out)
     percent = job.result['cross_validated_percent']
     remarks = ''.join(f'; {note}' for note in job.result['notes'])
-    return Outcome(f'{percent:.3g} % torque error on left-out data; report: {written[1]}{remarks}',
-                   str(out), {'error_percent': percent})
+    return Outcome(f'{job.result["verdict"]}; report: {written[1]}{remarks}', str(out),
+                   {'error_percent': percent, 'grade': job.result['grade']})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from armsense_core.errors import BadValue
 from armsense_core.identify.robot_file import SourceConfig
 from armsense_identification import bag_reader
 from armsense_identification.bag_reader import read_bag
-from armsense_identification.fast_decoder import JOINT_STATE, Layout
+from armsense_identification.fast_decoder import Damaged, fields_of, JOINT_STATE, Layout
 from armsense_identification.row_store import RowStore
 
 JOINTS = ('a', 'b', 'c')
@@ -44,24 +44,47 @@ def write(path, content, times=1):
                             ((stamp + again * 10**9, data) for stamp, data in content))
 
 
-def test_fast_and_general_decoder_agree(tmp_path, monkeypatch):
-    path = tmp_path / 'bag.db3'
-    write(path, [*messages(300), *messages(5, ('c', 'gripper', 'a', 'b'), 'base')])
+FIELDS = fields_of(get_typestore(Stores.ROS2_JAZZY), JOINT_STATE)
+
+
+def test_messages_of_several_layouts_are_read_in_the_order_of_their_coming(tmp_path, monkeypatch):
     monkeypatch.setattr(bag_reader, 'BATCH', 64)
-    fast = read_bag(path, SourceConfig(), JOINTS)
-    monkeypatch.setattr(bag_reader.Layout, 'of', lambda kind, data: None)
-    slow = read_bag(path, SourceConfig(), JOINTS)
-    for name in ('t', 'position', 'velocity', 'effort'):
-        np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=1e-15)
+    other = messages(300, ('c', 'gripper', 'a', 'b'), 'base')
+    content = [pair for pairs in zip(messages(300), other, strict=True) for pair in pairs]
+    path = tmp_path / 'bag.db3'
+    write(path, content)
+    signals = read_bag(path, SourceConfig(), JOINTS)
+    k = np.arange(600) // 2
+    places = np.where(np.arange(600)[:, None] % 2, [2, 3, 0], [0, 1, 2])
+    np.testing.assert_allclose(signals.position, np.sin(1e-3 * k[:, None] + places), rtol=1e-15)
+    np.testing.assert_allclose(signals.effort, 3.0 * signals.position, rtol=1e-15)
+    np.testing.assert_allclose(signals.t, 1.0 + 1e-3 * k, rtol=1e-12)
 
 
 def test_messages_that_differ_are_not_taken_for_alike():
     first, other = messages(2)[0][1], messages(1, ('a', 'b', 'd'))[0][1]
-    layout = Layout.of(JOINT_STATE, first)
-    assert layout.columns([first, other]) is None
-    assert layout.columns([first, first[:-8]]) is None
-    assert Layout.of('std_msgs/msg/String', first) is None
-    assert Layout.of(JOINT_STATE, first[:20]) is None
+    layout = Layout.of(FIELDS, first)
+    assert layout.alike([first, other, first[:-8], first + b'rubbish']).tolist() == [
+        True, False, False, True]
+    with pytest.raises(Damaged, match='20 bytes cannot hold'):
+        Layout.of(FIELDS, first[:20])
+    with pytest.raises(Damaged, match='begins with 0700'):
+        Layout.of(FIELDS, b'\x07\x00' + first[2:])
+
+
+def test_both_orders_of_bytes_are_read():
+    store = get_typestore(Stores.ROS2_JAZZY)
+    little = messages(3)[2][1]
+    message = store.deserialize_cdr(little, JOINT_STATE)
+    big = bytes(store.serialize_cdr(message, JOINT_STATE, little_endian=False))
+    assert not Layout.of(FIELDS, little).alike([big]).any()
+    for ours, theirs in zip(_columns(little), _columns(big), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def _columns(data):
+    stamps, arrays = Layout.of(FIELDS, data).columns([data])
+    return [stamps, *arrays.values()]
 
 
 def test_memory_is_bounded_and_progress_is_told(tmp_path, monkeypatch):

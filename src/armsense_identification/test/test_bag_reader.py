@@ -11,7 +11,7 @@ from rosbags.typesys import get_typestore, Stores
 from armsense_core.errors import ArmsenseError, UnknownName
 from armsense_core.identify.robot_file import SourceConfig
 from armsense_identification import bag_reader
-from armsense_identification.bag_reader import _Decoder, is_bag, RawMessage, read_bag
+from armsense_identification.bag_reader import _Reader, is_bag, RawMessage, read_bag
 
 JOINTS = ('a', 'b')
 SOURCE = SourceConfig()
@@ -222,6 +222,12 @@ def test_rows_that_are_not_what_they_seem(tmp_path, row, change):
 MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
 
 
+def read_one(message):
+    reader = _Reader(JOINTS, Path('bag'), 10)
+    reader.take(message)
+    reader.finish()
+
+
 @pytest.mark.parametrize(('definition', 'error'), [
     ("float64' position", 'is damaged'), ('foreign/Header header', 'is damaged'),
     ('std_msgs/Header header\nfloat64[] position\nfloat64[3] velocity\nfloat64[] torque',
@@ -229,10 +235,19 @@ MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
 def test_a_damaged_definition_of_motor_states(definition, error):
     message = RawMessage('/motor_states', MOTOR_STATES, 0, b'', definition)
     with pytest.raises(ArmsenseError, match=f'the definition of {MOTOR_STATES} {error}'):
-        _Decoder(JOINTS, 'bag')(message)
+        read_one(message)
+
+
+def test_fields_that_cannot_be_walked_through_are_named():
+    lists = '\n'.join(f'float64[] {name}' for name in (
+        'position', 'velocity', 'torque', 'joint_position', 'strain'))
+    message = RawMessage('/motor_states', MOTOR_STATES, 0, b'',
+                         f'std_msgs/Header header\nstd_msgs/Header[] others\n{lists}')
+    with pytest.raises(ArmsenseError, match='its field others is neither of numbers nor of texts'):
+        read_one(message)
 
 
 def test_another_type_is_named():
     message = RawMessage('/joint_states', 'mine/m/State', 0, b'', 'float64 position')
     with pytest.raises(ArmsenseError, match='/joint_states carries mine/m/State; sensor_msgs'):
-        _Decoder(JOINTS, 'bag')(message)
+        read_one(message)

@@ -14,7 +14,8 @@ from armsense_identification.report.page import write_all
 def test_springs_are_found_and_stand_in_model_and_report(tmp_path, monkeypatch):
     truth = SyntheticElasticArm.make('biorob')
     recording = truth.record(1, noise=1, periods=1)
-    monkeypatch.setattr(identify_job, 'read_elastic', lambda path, config, topic: (recording, ()))
+    monkeypatch.setattr(identify_job, 'read_elastic',
+                        lambda path, config, topic, window: ([recording], ()))
     bag = tmp_path / 'bag.mcap'
     bag.write_bytes(b'')
     job = run(Subject.of_arm('biorob'), [bag])

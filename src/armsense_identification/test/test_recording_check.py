@@ -20,8 +20,8 @@ TOPICS = {'/motor_states': 'armsense_msgs/msg/MotorStates',
           '/joint_states': 'sensor_msgs/msg/JointState',
           '/collision': 'armsense_msgs/msg/Collision',
           '/motor_board/mode': 'armsense_msgs/msg/DriverMode'}
-ZERO = {'string': '', 'bool': False, 'float64': 0.0, 'uint64': 0, 'uint32': 0, 'int32': 0,
-        'uint8': 0}
+ZERO = {'string': '', 'bool': False, 'float64': 0.0, 'int64': 0, 'uint64': 0, 'uint32': 0,
+        'int32': 0, 'uint8': 0}
 STORE = get_typestore(Stores.ROS2_JAZZY)
 for kind in TOPICS.values():
     if kind not in STORE.fielddefs:

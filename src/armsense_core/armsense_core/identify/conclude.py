@@ -21,6 +21,7 @@ from armsense_core.identify.state import consistent, State
 from armsense_core.identify.streaming import all_equations
 from armsense_core.identify.uncertainty import structure
 from armsense_core.identify.validation import correlation_factor, torque_error
+from armsense_core.identify.wiring import silent_joints, wrong_wiring
 
 
 class Clock:
@@ -82,12 +83,26 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
         base=base, estimator=name, residual_mean=errors.mean(axis=0),
         residual_sigma=errors.std(axis=0), kept=_kept(state, choice, half),
         findings=tuple(in_words(model, evidence.columns, state.noise, base)),
-        notes=data.training.notes)
+        notes=data.training.notes, lost=data.training.lost)
     clock.next('ripple', 0.95)
     ripples = fit_ripples(result, data.training.even)
     notes = (*result.notes, *remarks(state, choice, result))
+    clock.next('wiring', 0.98)
+    wiring, silent = _connections(state)
     clock.next('', 1.0)
-    return replace(result, ripples=ripples, notes=notes, seconds=clock.laps)
+    return replace(result, ripples=ripples, notes=notes, wiring=wiring, silent=silent,
+                   seconds=clock.laps)
+
+
+def _connections(state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What seems to be connected wrongly, and joints that are not heard."""
+    data, model = state.data, state.data.training.model.replace(gravity=state.gravity)
+    torques = [recording.tau for recording in data.delayed_recordings()]
+    nominal = np.concatenate([y.torque(model.parameters, state.gravity) for y in data.rigid])
+    silent = silent_joints(data.training.even, np.sqrt(np.mean(np.square(nominal), axis=0)),
+                           data.training.cutoff)
+    return (wrong_wiring(model, data.motions, torques, data.training.cutoff),
+            tuple(name for name, quiet in zip(model.joint_names, silent, strict=True) if quiet))
 
 
 def _evidence(state: State, choice: Choice, theta: Array) -> Evidence:

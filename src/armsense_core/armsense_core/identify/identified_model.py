@@ -9,6 +9,7 @@ import numpy as np
 
 from armsense_core.identify.feasible import is_consistent
 from armsense_core.identify.friction_columns import DriveColumns
+from armsense_core.identify.gaps import split_at_gaps
 from armsense_core.identify.identifiability import Finding
 from armsense_core.identify.preprocess import (
     decimate,
@@ -54,6 +55,8 @@ class Prediction:
     speed: Array         # smooth joint velocities [rad/s], (N, n)
     rate: float          # [Hz]
     notes: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()   # of the parts between gaps, in samples; empty: one part
+    lost: float = 0.0            # in gaps [s]
 
     def raw(self) -> TorqueError:
         """Error without any filter on the torque."""
@@ -65,9 +68,21 @@ class Prediction:
 
     def band(self, cutoff: float) -> tuple[Array, Array]:
         """Measured and predicted torques behind the low-pass, without its settling, (M, n)."""
-        keep = settled(len(self.t), cutoff, self.rate)
-        return (low_pass(self.measured, cutoff, self.rate)[keep],
-                low_pass(self.predicted, cutoff, self.rate)[keep])
+        def inside(x: Array) -> Array:
+            return np.concatenate([low_pass(x[part], cutoff, self.rate)[keep]
+                                   for part, keep in self._parts(cutoff)])
+
+        return inside(self.measured), inside(self.predicted)
+
+    def band_times(self, cutoff: float) -> Array:
+        """Times of `band` [s], (M,)."""
+        return np.concatenate([self.t[part][keep] for part, keep in self._parts(cutoff)])
+
+    def _parts(self, cutoff: float) -> list[tuple[slice, slice]]:
+        """Samples of each part, and those of it that lie where filters have settled."""
+        ends = self.ends or (len(self.t),)
+        return [(slice(first, last), settled(last - first, cutoff, self.rate))
+                for first, last in zip((0, *ends[:-1]), ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,9 @@ class IdentifiedModel:
     kept: tuple[str, ...] = ()     # parameters that the motion does not tell: nominal value kept
     ripples: tuple[Ripple, ...] = ()
     notes: tuple[str, ...] = ()
+    lost: float = 0.0              # of the training recordings, in gaps [s]
+    wiring: tuple[str, ...] = ()   # torques and joints that seem to be connected wrongly
+    silent: tuple[str, ...] = ()   # joints whose torque drowns in the noise of its sensor
     seconds: dict[str, float] = field(default_factory=dict)   # spent per step
 
     @property
@@ -134,7 +152,7 @@ class IdentifiedModel:
         return np.asarray(link + columns @ self.coefficients)
 
     def smooth(self, recording: Recording) -> Smooth:
-        """A recorded motion as the model sees it."""
+        """A recorded motion without gaps as the model sees it."""
         even, notes = regular(recording)
         working = without_delay(decimate(even, RATE_FACTOR * self.cutoff), self.velocity_delay)
         velocity = self.velocity if working.dq is not None else 'position'
@@ -142,6 +160,17 @@ class IdentifiedModel:
 
     def predict(self, recording: Recording) -> Prediction:
         """Torques of a recorded motion, from positions and velocities alone."""
+        whole = split_at_gaps(recording)
+        parts = [self._predict(part) for part in whole.recordings]
+        t, measured, predicted, speed = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ('t', 'measured', 'predicted', 'speed'))
+        return Prediction(t, measured, predicted, speed, parts[0].rate,
+                          (*whole.notes, *(note for part in parts for note in part.notes)),
+                          tuple(np.cumsum([len(part.t) for part in parts]).tolist()), whole.lost)
+
+    def _predict(self, recording: Recording) -> Prediction:
+        """The same of a recording without gaps."""
         even, working, moving, notes = self.smooth(recording)
         late = even.t - self.torque_delay
         predicted = np.stack([np.interp(late, working.t, column)

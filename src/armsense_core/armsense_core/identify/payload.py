@@ -14,6 +14,7 @@ from scipy import stats
 
 from armsense_core.errors import ArmsenseError
 from armsense_core.identify.design import rigid_columns
+from armsense_core.identify.gaps import split_at_gaps
 from armsense_core.identify.identified_model import IdentifiedModel
 from armsense_core.identify.preprocess import (
     decimate,
@@ -88,6 +89,13 @@ def _at_rest(columns: Array, error: Array, speed: Array, name: str) -> tuple[Arr
 def _difference(model: IdentifiedModel,
                 recording: Recording) -> tuple[Array, Array, Array]:
     """Columns of the last link's m, mx, my, mz, (N, n, 4), error (N, n), top speed (N,)."""
+    parts = [_part(model, part) for part in split_at_gaps(recording).recordings]
+    columns, error, speed = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return columns, error, speed
+
+
+def _part(model: IdentifiedModel, recording: Recording) -> tuple[Array, Array, Array]:
+    """The same of a recording without gaps."""
     even, _ = regular(recording)
     work = without_delay(decimate(even, RATE_FACTOR * model.cutoff), model.velocity_delay)
     velocity = model.velocity if work.dq is not None else 'position'

@@ -19,6 +19,7 @@ from armsense_core.errors import ArmsenseError, BadValue
 from armsense_core.identify.base_parameters import base_parameters, regrouped
 from armsense_core.identify.design import thinned
 from armsense_core.identify.friction_columns import DriveColumns
+from armsense_core.identify.gaps import split_at_gaps
 from armsense_core.identify.preprocess import decimate, low_pass, motion, regular, torque_band
 from armsense_core.identify.recording import Array, Recording
 from armsense_core.identify.uncertainty import BaseEstimate, estimate_base
@@ -52,8 +53,8 @@ def identify_torque_constants(empty: Sequence[Recording], loaded: Sequence[Recor
     if not mass > 0.0:
         raise BadValue('payload mass', mass, '> 0 kg')
     carrying = model.with_payload(mass, center)
-    parts = ([_part(run, model, None) for run in empty]
-             + [_part(run, model, carrying) for run in loaded])
+    parts = [_part(part, model, load) for runs, load in ((empty, None), (loaded, carrying))
+             for run in runs for part in split_at_gaps(run).recordings]
     names = _names(model)
     columns, sides = [p[0] for p in parts], [p[1] for p in parts]
     _check_load(sides, columns, model)

@@ -23,6 +23,7 @@ from armsense_core.identify.design import (
     with_torque,
 )
 from armsense_core.identify.friction_columns import DriveColumns, TERMS
+from armsense_core.identify.gaps import Parts, split_at_gaps
 from armsense_core.identify.model_selection import Problem
 from armsense_core.identify.options import Options
 from armsense_core.identify.period import average_periods, find_period
@@ -36,7 +37,7 @@ from armsense_core.identify.preprocess import (
     velocity_delay,
     without_delay,
 )
-from armsense_core.identify.recording import Array, LEAST_SAMPLES, Recording
+from armsense_core.identify.recording import Array, Recording
 from armsense_core.identify.rejection import resting, without_glitches
 from armsense_core.identify.smooth_motion import METHODS, smooth_motion
 from armsense_core.identify.source_shift import without_shift
@@ -65,16 +66,19 @@ class Training:
     method: str = 'filter'     # of smoothing the motion
     shift: float = 0.0         # of the torques, taken out [s]
     unused: tuple[Recording, ...] = ()   # windows of long recordings, for the last fit only
+    lost: float = 0.0          # in gaps of the recordings [s]
 
     @classmethod
     def load(cls, recordings: Sequence[Recording], model: ArmModel,
              options: Options | None = None) -> Training:
         """Regular clocks, glitches bridged, torques moved to the motion, rates reduced."""
         options = options or Options()
-        notes: list[str] = []
+        whole = [split_at_gaps(recording) for recording in recordings]
+        notes = [note for parts in whole for note in parts.notes]
         if options.preprocess == 'average':    # first: a window may hold less than two periods
-            recordings = [average_periods(_even(recording, notes)).recording
-                          for recording in recordings]
+            recordings = [mean for parts in whole for mean in _mean_periods(parts, notes)]
+        else:
+            recordings = [part for parts in whole for part in parts.recordings]
         used, unused, remarks = excerpts(recordings, options.preprocess)
         notes += remarks
         even = used if options.preprocess == 'average' else [_even(r, notes) for r in used]
@@ -86,7 +90,7 @@ class Training:
         method = options.preprocess if options.preprocess in METHODS else 'filter'
         return cls(model, np.eye(model.n) if options.axes is None else options.axes, even,
                    [without_delay(recording, delay) for recording in working], band, delay,
-                   tuple(notes), method, shift, tuple(unused))
+                   tuple(notes), method, shift, tuple(unused), sum(p.lost for p in whole))
 
     def window(self, recording: Recording) -> Training:
         """A further recording under the same choices."""
@@ -129,11 +133,29 @@ def _even(recording: Recording, notes: list[str]) -> Recording:
     return recording
 
 
+def _mean_periods(parts: Parts, notes: list[str]) -> list[Recording]:
+    """The mean period of every part that holds two of them; there must be one."""
+    means: list[Recording] = []
+    failed: list[ArmsenseError] = []
+    for part in parts.recordings:
+        try:
+            means.append(average_periods(_even(part, notes)).recording)
+        except ArmsenseError as error:
+            failed.append(error)
+    if not means:
+        raise failed[0]
+    if failed:
+        notes.append(f'{parts.recordings[0].name}: {len(failed)} of {len(parts.recordings)} parts '
+                     'between gaps do not hold two periods and are not used')
+    return means
+
+
 def excerpts(recordings: Sequence[Recording], preprocess: str = 'auto',
              ) -> tuple[list[Recording], list[Recording], list[str]]:
     """Evenly spread windows of long recordings for all choices, the other windows, and words.
 
-    Time and memory of the choices stay bounded; the last fit takes the other windows one by one.
+    The recordings have no gaps. Time and memory of the choices stay bounded; the last fit takes
+    the other windows one by one.
     """
     total = sum(float(r.t[-1] - r.t[0]) for r in recordings)
     if total <= LONGEST:
@@ -142,36 +164,23 @@ def excerpts(recordings: Sequence[Recording], preprocess: str = 'auto',
     if preprocess == 'fourier':    # finds its period in every window
         found = [find_period(regular(recording)[0]) or 0.0 for recording in recordings]
         length = max(WINDOW, PERIODS * max(found))
-    windows: list[Recording] = []
-    words = []
-    for recording in recordings:
-        parts, skipped = _windows(recording, length)
-        windows += parts
-        if skipped:
-            words.append(f'{recording.name}: {skipped} of {len(parts) + skipped} windows are less '
-                         'than half recorded and not used')
-    if not windows:
-        raise ArmsenseError(f'{recordings[0].name}: no window of {length:.0f} s is half recorded; '
-                            'record without pauses')
-    total = sum(float(w.t[-1] - w.t[0]) for w in windows)
+    windows = [window for recording in recordings for window in _windows(recording, length)]
     count = min(len(windows), max(1, int(len(windows) * LONGEST / total)))
     chosen = {int((k + 0.5) * len(windows) / count) for k in range(count)}
     used = [w for k, w in enumerate(windows) if k in chosen]
     unused = [w for k, w in enumerate(windows) if k not in chosen]
-    return used, unused, [*words, f'{total:.0f} s: choices rest on {len(used)} windows of '
-                          f'{length:.0f} s, the last fit on all {len(windows)}']
+    return used, unused, [f'{total:.0f} s: choices rest on {len(used)} windows of {length:.0f} s, '
+                          f'the last fit on all {len(windows)}']
 
 
-def _windows(recording: Recording, length: float) -> tuple[list[Recording], int]:
-    """A recording in windows of about `length` [s], and how many more fell into pauses."""
+def _windows(recording: Recording, length: float) -> list[Recording]:
+    """A recording in windows of about `length` [s]."""
     since = recording.t - recording.t[0]
     count = max(1, round(float(since[-1]) / length))
     edges = np.linspace(0.0, float(since[-1]), count + 1)
-    least = max(LEAST_SAMPLES, 0.5 * recording.rate * edges[1])
     rows = np.searchsorted(since, edges)
-    windows = [recording.rows(int(first), int(last))
-               for first, last in zip(rows[:-1], rows[1:], strict=True) if last - first >= least]
-    return windows, count - len(windows)
+    return [recording.rows(int(first), int(last))
+            for first, last in zip(rows[:-1], rows[1:], strict=True)]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense_core.identify.friction_columns import STATIC
+from armsense_core.identify.gaps import split_at_gaps
 from armsense_core.identify.identified_model import IdentifiedModel, Prediction
 from armsense_core.identify.preprocess import Motion
 from armsense_core.identify.recording import Array
@@ -33,7 +34,7 @@ class Evidence:
     rate: float                  # of the residual [Hz]
     correlation: Array           # samples per independent sample, (n,)
     white: Array                 # probability of white noise within the torque band, (n,)
-    motion: Motion               # of the first training recording
+    motion: Motion               # of the first training recording, up to a gap
     friction: Array              # measured torque minus rigid body and rotor [Nm], (N, n)
     base: BaseEstimate           # of links and drives, from the data alone
 
@@ -46,7 +47,7 @@ class Evidence:
         measured, _ = _pooled(train, model.cutoff)
         shown = unseen or train
         residual = np.subtract(*shown[0].band(model.cutoff))
-        smooth = model.smooth(job.training[0])
+        smooth = model.smooth(split_at_gaps(job.training[0]).recordings[0])
         assert model.base is not None
         return cls(
             train=train, unseen=unseen, train_error=model.train,

@@ -12,7 +12,6 @@ import numpy as np
 
 from armsense_core.excitation.preview import COLORS
 from armsense_core.identify.identified_model import IdentifiedModel
-from armsense_core.identify.preprocess import settled
 from armsense_core.identify.recording import Array
 from armsense_identification.report.evidence import Evidence, friction_curve
 
@@ -29,8 +28,7 @@ STYLE: Any = {'svg.fonttype': 'none', 'font.size': 9, 'axes.spines.top': False,
 def torque_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> str:
     """Measured and predicted torque of a joint, the error below on the same scale."""
     prediction = evidence.shown
-    keep = settled(len(prediction.t), model.cutoff, prediction.rate)
-    t = prediction.t[keep] - prediction.t[0]
+    t = prediction.band_times(model.cutoff) - prediction.t[0]
     measured, predicted = (part[:, joint] for part in prediction.band(model.cutoff))
     step = max(1, len(t) // POINTS)
     t, measured, predicted = t[::step], measured[::step], predicted[::step]

@@ -8,9 +8,8 @@ from typing import Any
 from armsense_core.identify.identified_model import IdentifiedModel
 from armsense_identification.identify_job import Identification
 from armsense_identification.report.evidence import Evidence
+from armsense_identification.verdict import WEAK_JOINT
 
-GOOD, USABLE = 5.0, 15.0          # [%] torque error on unseen data
-WEAK_JOINT = 25.0                 # [%] from which a joint is worth a warning
 OVERFIT = 1.5                     # error on unseen data over that of the training
 POOR_CONDITION = 100.0            # of a base regressor with columns of unit length
 UNLIKELY = 0.01                   # probability below which errors do not count as white
@@ -25,27 +24,10 @@ REASONS = {
 
 
 def verdict(job: Identification, facts: dict[str, Any]) -> dict[str, str]:
-    """One sentence and a grade: good, usable or poor."""
-    result = job.result
-    seen = result['validation_percent']
-    percent = result['cross_validated_percent'] if seen is None else seen
-    where = ('on parts of the recording that were left out in turn' if seen is None
-             else 'on motion that was not used for the fit')
-    grade = 'good' if percent <= GOOD else 'usable' if percent <= USABLE else 'poor'
-    if grade == 'good' and result['train_percent'] > GOOD:
-        grade = 'usable'
-        where += f' ({result["train_percent"]:.2g} % on the training)'
-    if not result['feasible']:
-        grade = 'poor'
-    body = ('every link is physically possible' if result['feasible']
-            else 'but a link is physically impossible')
-    advice = {'good': 'Use it', 'usable': 'Use it with wide thresholds',
-              'poor': 'Do not use it'}[grade]
+    """Grade and one sentence, as in the result, with a hint to the warnings."""
     count = len(facts['warnings'])
     hint = f' ({count} warning{"s" if count > 1 else ""} below)' if count else ''
-    return {'grade': grade,
-            'sentence': f'{advice}: the model misses {percent:.2g} % of the torque {where}, and '
-                        f'{body}{hint}.'}
+    return {'grade': job.result['grade'], 'sentence': f'{job.result["verdict"]}{hint}.'}
 
 
 def warnings(job: Identification, facts: dict[str, Any], evidence: Evidence) -> list[str]:
@@ -58,6 +40,9 @@ def warnings(job: Identification, facts: dict[str, Any], evidence: Evidence) -> 
         out.append(f'The error grows from {result["train_percent"]:.2g} % on the training to '
                    f'{result["validation_percent"]:.2g} % on other motion: the training motion '
                    'may be too short or too poor.')
+    if result.get('validation_lost_seconds'):
+        out.append(f'{result["validation_lost_seconds"]:.3g} s of the validation are lost in '
+                   'gaps.')
     for joint in facts['joints']:
         error = joint['validation'] or joint['train']
         if error['percent'] > WEAK_JOINT:
