@@ -83,10 +83,11 @@ class BagPanel:
             playback.rewind()
             self.restarted = True
         if wanted is not None:
-            return max(wanted - playback.position, 0.0)
+            return min(max(wanted - playback.position, 0.0), playback.seconds)
         if not self._play.value or playback.finished:
             return 0.0
-        return seconds * float(self._speed.value)
+        speed = self._speed.value      # of any page, honest or not
+        return seconds * float(speed if speed in SPEEDS else '1')
 
     def show_place(self) -> None:
         """Move the slider along."""

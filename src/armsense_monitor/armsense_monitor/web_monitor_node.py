@@ -22,6 +22,7 @@ from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.arm_remote import ArmRemote
 from armsense_monitor.feed import Feed
 from armsense_monitor.live_feed import LiveFeed
+from armsense_monitor.page_guard import PageGuard
 from armsense_monitor.web_view import WebView
 
 RATE = 25.0            # [Hz] of the page
@@ -30,6 +31,8 @@ PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
     Parameter('host', '127.0.0.1', 'address to listen at; 0.0.0.0: everybody on the network'),
     Parameter('port', 8080, 'of the page; 0: any that is free', low=0, high=65535),
+    Parameter('hosts', '', 'further names by which the page is reached, separated by commas: a '
+              'proxy or forwarded port'),
     Parameter('token', '', 'that controls the arm; empty: a random one, which is printed'),
     Parameter('bag', '', 'bag to begin with; empty: the live arm'),
     Parameter('at', -1.0, '[s] go there in the bag and pause; negative: play it', low=-1.0,
@@ -56,7 +59,8 @@ class WebMonitorNode(Node):
         # A page that begins with a bag has no arm to protect: everybody may choose bags.
         self._view = WebView(model, self._history, self._access,
                              None if settings.bag else remote, settings.host, settings.port,
-                             Path(settings.bags).resolve())
+                             Path(settings.bags).resolve(),
+                             PageGuard(settings.hosts.split(','), self.get_logger().warning))
         if settings.bag:
             self._view.bags.open(Path(settings.bag), settings.at if settings.at >= 0.0 else None)
         self._live = LiveFeed(self, self._feed)

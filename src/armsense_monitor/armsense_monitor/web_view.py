@@ -14,6 +14,7 @@ from armsense_core.model import ArmModel
 from armsense_monitor import view_html
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
+from armsense_monitor.page_guard import guarding, PageGuard
 from armsense_monitor.view_bags import BagPanel
 from armsense_monitor.view_control import ControlPanel, Remote
 from armsense_monitor.view_events import EventPanel
@@ -30,7 +31,8 @@ class WebView:
     """Serves pages and keeps them up to date; `update` is called 25 times a second."""
 
     def __init__(self, model: ArmModel, history: ArmHistory, access: Access,
-                 remote: Remote | None, host: str, port: int, bags: Path) -> None:
+                 remote: Remote | None, host: str, port: int, bags: Path,
+                 guard: PageGuard | None = None) -> None:
         """Serve.
 
         Args:
@@ -41,13 +43,15 @@ class WebView:
             host: Address to listen at.
             port: 0: any that is free.
             bags: Folder of the bag picker.
+            guard: Who may look; None: whoever reaches it by a name of this machine.
 
         Raises:
             ArmsenseError: The port cannot be had.
         """
         self._model, self._history = model, history
         self._access, self._remote = access, remote
-        self._server = _serve(host, port, f'armsense {model.name}')
+        self._server = _serve(host, port, f'armsense {model.name}',
+                              guard or PageGuard((), lambda text: None))
         self._count = 0
         self._plotted: float | None = None     # [s] stamp up to which the plots go
         self._panels: dict[int, ControlPanel] = {}
@@ -153,7 +157,7 @@ class WebView:
         return False
 
 
-def _serve(host: str, port: int, label: str) -> viser.ViserServer:
+def _serve(host: str, port: int, label: str, guard: PageGuard) -> viser.ViserServer:
     """A server at the first free port from `port` on."""
     try:
         with socket.create_server((host, 0)):
@@ -161,7 +165,8 @@ def _serve(host: str, port: int, label: str) -> viser.ViserServer:
     except OSError as error:
         raise ArmsenseError(f'cannot listen at {host!r}: {error.strerror}; use 127.0.0.1, '
                             '0.0.0.0 or an address of this machine') from error
-    with contextlib.redirect_stdout(io.StringIO()):      # its banner: the node prints the address
+    # Without its banner: the node prints the address.
+    with contextlib.redirect_stdout(io.StringIO()), guarding(guard):
         server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
     # A page could ask for a public tunnel to this server; nobody shall get one.
     server.request_share_url = lambda verbose=True: None   # type: ignore[method-assign]
