@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 from pathlib import Path
 import tempfile
@@ -62,3 +63,35 @@ def no_process_left_behind():
     names = [name for name in names if name and 'resource_tracker' not in name
              and 'forkserver' not in name]
     assert not names, f'processes left behind: {names}'
+
+
+class Outcomes:
+    """Which tests failed, and which of all are marked `timing`: for `./armsense test`."""
+
+    def __init__(self) -> None:
+        self.failed: dict[str, bool] = {}    # name: whether it is marked
+        self.timing: set[str] = set()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed[report.nodeid] = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if 'timing' in report.keywords:
+            self.timing.add(report.nodeid)
+        if report.failed:
+            self.failed[report.nodeid] = 'timing' in report.keywords
+
+    def pytest_sessionfinish(self) -> None:
+        if 'ARMSENSE_TEST_OUTCOMES' in os.environ:
+            Path(os.environ['ARMSENSE_TEST_OUTCOMES']).write_text(json.dumps(self.failed))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.timing:
+            terminalreporter.write_line(f'{len(self.timing)} tests are marked timing: if they '
+                                        'fail beside others, a run alone counts')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, 'workerinput'):   # of xdist: those tell the one who started them
+        config.pluginmanager.register(Outcomes())

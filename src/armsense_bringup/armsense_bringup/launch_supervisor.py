@@ -32,6 +32,7 @@ class Timeouts:
 
     sigterm: float = 5.0  # [s] from SIGINT to SIGTERM
     sigkill: float = 5.0  # [s] from SIGTERM to SIGKILL
+    grace: float = 4.0  # [s] from SIGINT to SIGKILL at least, however urgent: drivers brake arms
 
 
 @dataclass
@@ -77,6 +78,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._main, name='launch', daemon=True)
         self._started, self._done = threading.Event(), threading.Event()
         self._stopping = False
+        self._kill_from = 0.0  # [s] monotonic; no SIGKILL earlier
         self._wake_lock = threading.RLock()  # a signal handler may interrupt its own thread
         self._fault: BaseException | None = None
         self.exit_codes: dict[str, int] = {}  # last exit code by name, negative for a signal
@@ -269,6 +271,7 @@ class Supervisor:
     def _stop_all(self) -> None:
         self._stopping = True
         now = time.monotonic()
+        self._kill_from = now + self._timeouts.grace
         for process in self._processes:
             process.start_at = None
             if process.child is None:
@@ -286,7 +289,9 @@ class Supervisor:
         now = time.monotonic()
         for process in self._processes:
             if process.signals:
-                shift = process.signals[0][0] - now
+                number = process.signals[0][1]
+                due = max(now, self._kill_from) if number is signal.SIGKILL else now
+                shift = process.signals[0][0] - due
                 process.signals = [(at - shift, number) for at, number in process.signals]
         self._send_due()
 

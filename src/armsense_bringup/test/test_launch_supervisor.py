@@ -122,6 +122,23 @@ def test_stopping_again_hurries(prefix) -> None:
     assert supervisor.wait(LONG) == 1
 
 
+def test_however_urgent_nobody_is_killed_while_a_driver_may_brake(prefix) -> None:
+    nodes = plan(prefix, 'args="stubborn"')
+    supervisor = Supervisor(nodes, timeouts=Timeouts(
+        100 * LONG, 100 * LONG, grace=100 * LONG)).start()
+    supervisor.wait_for_line('ready', LONG)
+    for word in ('not at SIGINT', 'not at SIGTERM'):
+        supervisor.stop()
+        supervisor.wait_for_line(word, LONG)
+    for _ in range(3):
+        supervisor.stop()
+    with pytest.raises(TimeoutError):
+        supervisor.wait(0.5)
+    assert not any('SIGKILL' in line.text for line in supervisor.lines)
+    os.kill(supervisor.pid('n0'), signal.SIGKILL)
+    assert supervisor.wait(LONG) == 1
+
+
 def test_respawn_until_the_retries_are_used_up(prefix) -> None:
     supervisor = Supervisor(plan(
         prefix, 'args="exit=5" respawn="true" respawn_delay="0.01" respawn_max_retries="2"'))
