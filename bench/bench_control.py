@@ -16,7 +16,8 @@ every mass, inertia and friction that the controller believes 20 % too large.
 
 Cost. `step_us` is one `Law.step`, `step_ratio` that over the fewest bare Pinocchio calls which
 the law needs; the table names them. Decentralised and kinematic joint laws need none; their
-`step_ratio` is set against one rnea. See `bench.control_cost`.
+`step_ratio` is set against one rnea. See `bench.control_cost`. Below the table: what it costs to
+plan a goal of a minute through 60 waypoints, processor time per second of trajectory.
 
 Seeds. The collision tests of thesis 000 (section 5.3) and paper 001 (section 6) with a real
 detector, see `armsense_sim.collision_trial`. `biorob_dissipation_s`: from the first to the last
@@ -40,11 +41,12 @@ from __future__ import annotations
 import argparse
 from concurrent.futures import ProcessPoolExecutor
 import dataclasses
+import time
 from typing import NamedTuple
 
 import numpy as np
 
-from armsense_core.control import LAWS, Reference
+from armsense_core.control import ArmState, LAWS, Reference
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.model import ArmModel
@@ -103,13 +105,28 @@ def main(given: list[str] | None = None) -> None:
                                 'rms_rad_model_error': wrong.rms, 'step_us': cost.step,
                                 'step_ratio': cost.ratio}
     emit('control', COLUMNS, rows, {**result, 'seeds': seeds}, arguments.json,
-         [*(f'{name}: {value:.4g}' for name, value in seeds.items()), *notes])
+         [*(f'{name}: {value:.4g}' for name, value in seeds.items()),
+          *(f'planning, {arm}: {planning_cost(arm):.2f} ms per second of trajectory'
+            for arm in arguments.arms), *notes])
 
 
 def laws_of(arm: str) -> list[str]:
     """Laws of an arm that follow a reference."""
     given = ControllerConfig.of(ArmModel.load(arm)).laws
     return [law for law in LAWS if law in given and law != 'float']
+
+
+def planning_cost(arm: str) -> float:
+    """Processor time to plan a goal, per second of its trajectory [ms]."""
+    model = ArmModel.load(arm)
+    controller, home = MotionController(model), np.array(model.config.home)
+    controller.step(ArmState.rigid(home, np.zeros(model.n)))
+    times = np.arange(1.0, 61.0)
+    rows = home + 0.2 * np.sin(np.outer(times, np.linspace(0.4, 0.9, model.n)))
+    begun = time.thread_time()
+    for _ in range(3):
+        controller.follow_waypoints(times, rows)
+    return 1e3 * (time.thread_time() - begun) / 3 / times[-1]
 
 
 # -- tracking ---------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _motor_states() -> tuple[Typestore, str, list[Any]]:
     state, none = store.types[MOTOR_STATES], np.empty(0)
     return store, MOTOR_STATES, [
         state(_header(store, k), k, np.full(2, 0.1 * k), np.ones(2), np.ones(2), np.ones(2), none,
-              none, 0.0, True) for k in range(20)]
+              none, 0.0, True, k * 10**7) for k in range(20)]
 
 
 def _header(store: Typestore, k: int) -> Any:

@@ -70,6 +70,7 @@ def node():
     context.try_shutdown()
 
 
+@pytest.mark.timing
 def test_replayed_residuals_equal_the_recorded_ones(bag, node):
     folder, expected = bag
     heard = DirectSubscription(node, Residual, 'residual', event_qos(10 * STATES))

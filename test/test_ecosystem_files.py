@@ -24,7 +24,7 @@ KEYS = {'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yam
         'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
         'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}
 FROM_PIP = {'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser', 'trimesh',
-            'backports', 'compression'}
+            'msgspec', 'websockets', 'backports', 'compression'}
 
 
 def arguments(path: Path) -> dict[str, list[str]]:

@@ -83,6 +83,7 @@ def robot(tmp_path):
     context.try_shutdown()
 
 
+@pytest.mark.timing
 def test_a_push_on_a_foreign_robot_is_felt(robot):
     publish, node = robot
     assert not publish(0.0, 200)

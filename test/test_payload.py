@@ -8,14 +8,15 @@ import yaml
 from armsense_msgs.msg import DriverMode
 from armsense_msgs.srv import SetPayload
 
-MASS = 0.3     # [kg]
-PUSHED = 8.0   # [s] virtual
+MASS = 0.3       # [kg]
+# [s] virtual; the event of the weight must not come before DDS has told the client of its sender.
+LOADED, PUSHED = 2.0, 8.0
 
 
 def test_the_weight_of_a_payload_is_a_collision_until_it_is_told(tmp_path):
     file = tmp_path / 'scenario.yaml'
     file.write_text(yaml.safe_dump({'events': [
-        {'time': 0.0, 'payload': {'mass': MASS}},
+        {'time': LOADED, 'payload': {'mass': MASS}},
         {'time': PUSHED, 'push': {'link': 'link4', 'point': [0.095, 0.0, 0.0],
                                   'force': [0.0, 15.0, 0.0], 'duration': 0.3}}]}))
     with arm_system(lockstep='true', reaction='ignore', scenario=str(file)) as (client, system):
@@ -24,7 +25,7 @@ def test_the_weight_of_a_payload_is_a_collision_until_it_is_told(tmp_path):
         assert client.ask(SetPayload, 'dynamic_controller/set_payload',
                           SetPayload.Request(mass=MASS)).success
         told = client.time
-        assert told < PUSHED - 2.0
+        assert told < PUSHED - 2.0   # so that the weight has been forgotten by then
         client.wait(lambda: client.time > PUSHED + 0.5, what='the push')
     assert system.exit_code == 0, system.last_words
     stamps = [c.header.stamp.sec + 1e-9 * c.header.stamp.nanosec for c in client.collisions]

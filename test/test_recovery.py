@@ -77,7 +77,8 @@ def plan(folder: Path, port: str) -> list[ProcessSpec]:
     specs += load(rest, {'arm': arm, 'port': port, 'calibration': str(cells)})
     by_name = {spec.name: spec for spec in specs}
     by_name['motor_board'] = changed(by_name['motor_board'], enable_on_start=False,
-                                     command_timeout=1.0, collision_answer=1.0)
+                                     command_timeout=1.0, command_age=1.0,
+                                     collision_answer=1.0)
     by_name['dynamic_controller'] = changed(by_name['dynamic_controller'],
                                             controllers=str(soft_gains(folder)))
     by_name['simulator'] = replace(by_name['simulator'],
@@ -263,6 +264,7 @@ def doctor() -> list[str]:
     return json.loads(answer.stdout)['problems']
 
 
+@pytest.mark.timing
 def test_what_stands_around_the_arm_does_not_disturb_it(system, tmp_path):
     for name in AROUND:
         system.kill(name)
@@ -276,6 +278,7 @@ def test_what_stands_around_the_arm_does_not_disturb_it(system, tmp_path):
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_without_the_collision_observer_the_controller_warns(system):
     system.kill('collision_observer')
     found = system.wait_health('dynamic_controller', 'collisions', 'observer is silent')
@@ -287,6 +290,7 @@ def test_without_the_collision_observer_the_controller_warns(system):
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_base_reaction_comes_back(system):
     system.kill('base_reaction')
     system.wait_push('joints')
@@ -297,6 +301,7 @@ def test_base_reaction_comes_back(system):
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_without_the_load_cells_base_reaction_says_so(system):
     system.kill('load_cells')
     found = system.wait_health('base_reaction', 'cells', 'cells')
@@ -308,6 +313,7 @@ def test_without_the_load_cells_base_reaction_says_so(system):
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_without_a_controller_the_driver_damps_until_it_is_told_otherwise(system):
     system.kill('dynamic_controller')
     system.wait_mode(DriverMode.DAMPING)
@@ -324,6 +330,7 @@ def test_without_a_controller_the_driver_damps_until_it_is_told_otherwise(system
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_boards_that_vanish_are_damped_and_found_again(system):
     system.kill('simulator')
     system.wait_mode(DriverMode.DAMPING)
@@ -335,6 +342,7 @@ def test_boards_that_vanish_are_damped_and_found_again(system):
     system.wait_whole()
 
 
+@pytest.mark.timing
 def test_a_dead_driver_is_met_by_the_watchdog_and_a_new_one_waits_to_be_enabled(system):
     client = system.client
     system.kill('motor_board')

@@ -1,0 +1,1 @@
+"""Random histories of a whole arm, and what must hold in all of them."""

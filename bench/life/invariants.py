@@ -1,0 +1,534 @@
+"""What must hold in every history: a name, a bound, and why it matters.
+
+An invariant sees the world once a millisecond (`tick`), once a cycle of the driver (`cycle`), and
+whenever a goal is given up (`gave_up`); it raises `Violation` at the first moment that breaks it.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import numpy as np
+
+from armsense_core.control.types import board_torque
+from armsense_core.reaction.machine import Phase
+from armsense_core.trajectory import ErrorCode
+from armsense_driver.arbiter import Mode
+from bench.life.backs import MS
+from bench.life.world import Array, restore, snapshot, World
+
+MARGIN = 2.0          # times the threshold: its own calibration leaves 1.5 to 1.9 for the free arm
+STUCK = 2.0           # times dry friction, which a joint at rest puts against a push
+HOLD = 0.04           # [s] and two time constants of the observer: as long a contact must last
+SAME = 0.25           # [s] after an event, in which what follows belongs to it
+LASTING = 3.0         # times as much for a joint whose contact lasts, as the system says,
+SETTLED = 1.0         # [s] and which has had an event in this time
+SHAKE = 0.2           # of the largest load, in thresholds, that an arm in a lasting contact shakes
+FALL = 0.3            # [s] in which a load that has gone is forgotten
+PRESS = 15.0          # [N] left half a second after giving up
+FADE = 0.5            # [s]
+KNOCK = 0.1           # [s] an arm that yields and meets something else knocks, it does not press
+JUMP = 0.05           # [rad] of an arm whose obstacle is taken away
+FLOAT = 1.5           # [rad/s] braked beyond 1 rad/s
+GRACE = 0.1           # [s] until a board whose host is silent has no current either
+ZERO = 0.05           # [rad] of a reading that is believed
+REST = 0.15           # [rad/s] at which an arm that was let go rests
+MOVED = 0.02          # [rad] by which an arm that follows a goal has moved
+LAST = 2.0            # [s] longest damping at the end
+
+
+class Violation(Exception):
+    """An invariant that does not hold."""
+
+    def __init__(self, name: str, time: float, text: str) -> None:
+        super().__init__(f'{name} at {time:.3f} s: {text}')
+        self.name, self.time, self.text = name, time, text
+
+
+class Invariant:
+    """One promise."""
+
+    name = ''
+    bound = ''
+    reason = ''
+
+    def __init__(self) -> None:
+        self.checks = 0
+
+    def tick(self, world: World) -> None:
+        """A millisecond has passed."""
+
+    def cycle(self, world: World) -> None:
+        """The driver has spoken to the boards."""
+
+    def gave_up(self, world: World) -> None:
+        """Somebody told the arm to hold or to cancel."""
+
+    def clock_set(self, world: World) -> None:
+        """The wall clock was set."""
+
+    def freed(self, world: World) -> None:
+        """Obstacles were taken away."""
+
+    def require(self, world: World, holds: bool, text: str) -> None:
+        self.checks += 1
+        if not holds:
+            raise Violation(self.name, world.time, text)
+
+
+class Felt(Invariant):
+    """A contact that the joints must feel is reported, whatever came before."""
+
+    name = 'felt'
+    bound = f'{MARGIN:g} thresholds and {STUCK:g} times dry friction for {1e3 * HOLD:g} ms and ' \
+            'two time constants of the observer'
+    reason = 'an arm that says that it watches must feel the next contact'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._felt: dict[str, Array] = {}      # [Nm] (n,) as an ideal observer shows each cause
+        self._since: dict[str, float] = {}     # [s] when each cause began
+        self._over: dict[str, Array] = {}      # [s] (n,) beyond what must be felt
+        self._answered: set[str] = set()
+        self._load = (0.0, 0.0)                # largest so far, in thresholds, and when [s]
+        self._before: dict[str, float] = {}    # the same when each cause began
+
+    def tick(self, world: World) -> None:
+        if not (self._felt or world.pushes or world.plant.contact):
+            return
+        causes = world.contact_torques()
+        share = 1.0 - np.exp(-world.gains * MS)
+        none = np.zeros(world.n)
+        for cause in {*causes, *self._felt}:
+            before = self._felt.setdefault(cause, none)
+            self._since.setdefault(cause, world.time)
+            self._before.setdefault(cause, self._loaded(world.time))
+            self._felt[cause] = before + share * (causes.get(cause, none) - before)
+        need = MARGIN * world.threshold + STUCK * world.coulomb
+        total = sum(self._felt.values()) + world.weight_unknown()
+        load = float((np.abs(total) / world.threshold).max())
+        self._load = max(load, self._loaded(world.time)), world.time
+        for cause, felt in list(self._felt.items()):
+            self._judge(world, cause, felt, total, need)
+            if cause not in causes and (np.abs(felt) < 0.05 * world.threshold).all():
+                for store in (self._felt, self._since, self._over, self._before):
+                    store.pop(cause, None)
+                self._answered.discard(cause)
+
+    def _loaded(self, time: float) -> float:
+        load, when = self._load
+        return load * math.exp(-(time - when) / FALL)
+
+    def _judge(self, world: World, cause: str, felt: Array, total: Array, need: Array) -> None:
+        if cause in self._answered:
+            return
+        if world.contact_lasts:
+            others = max(self._before[cause],
+                         float((np.abs(total - felt) / world.threshold).max()))
+            need = need + MARGIN * SHAKE * others * world.threshold
+        strong = (np.abs(felt) > need) & (total * np.sign(felt) > need)
+        over = self._over.get(cause)
+        if not strong.any() and over is None:
+            return
+        if any(t > self._since[cause] - SAME for t in world.detections[-20:]):
+            self._answered.add(cause)
+            self.checks += 1
+            return
+        hearing = np.array([flag and not self._excuse(world, joint, felt[joint], need[joint])
+                            for joint, flag in enumerate(strong)])
+        over = np.where(hearing, (0.0 if over is None else over) + MS, 0.0)
+        self._over[cause] = over
+        joint = int((over - self._enough(world)).argmax())
+        self.require(world, bool((over < self._enough(world)).all()), f'{cause} puts '
+                     f'{felt[joint]:+.2f} Nm on {world.model.joint_names[joint]} (threshold '
+                     f'{world.threshold[joint]:.2f}) since '
+                     f'{world.time - self._since[cause]:.3f} s and nothing is reported')
+        self.checks -= 1                       # it counts when the answer is known
+
+    def _enough(self, world: World) -> Array:
+        """How long a contact may go unreported [s], (n,)."""
+        return np.asarray(HOLD + 2.0 / world.gains + 4e-3 * world.cycle_ms)
+
+    def _excuse(self, world: World, joint: int, felt: float, need: float) -> str:
+        recent = bool(world.detections) and world.time < world.detections[-1] + SETTLED
+        if recent and world.lasts(joint) and abs(felt) < LASTING * need:
+            return 'contact lasts'
+        return world.why_deaf(joint)
+
+
+class Press(Invariant):
+    """An arm that has given up does not press."""
+
+    name = 'press'
+    bound = f'{PRESS:g} N after {FADE:g} s, for no longer than {1e3 * KNOCK:g} ms'
+    reason = 'whoever is clamped must come free'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._since: float | None = None       # [s] it has given up
+        self._status: object = None
+        self._loaded = -math.inf               # [s] a person pushed
+        self._light = 0.0                      # [s] it pressed with less
+
+    def gave_up(self, world: World) -> None:
+        if world.mode is Mode.ENABLED and world.phase is not Phase.SAFE and self._since is None:
+            self._since = world.time
+
+    def cycle(self, world: World) -> None:
+        status = world.controller.status
+        ended = status is not None and not status.active
+        if status is not self._status:
+            self._status, self._since = status, None
+        if ended and status.code is not ErrorCode.SUCCESSFUL and self._since is None:
+            self._since = world.time
+        if world.mode is not Mode.ENABLED or world.floats or world.cycle_ms > 5 or (
+                world.phase in (Phase.VERIFYING, Phase.RESUMING, Phase.SAFE)) or (
+                status is not None and status.active):
+            self._since = None
+
+    def tick(self, world: World) -> None:
+        if world.pushes:
+            self._loaded = world.time
+        if self._since is None or world.time < max(self._since, self._loaded) + FADE:
+            self._light = world.time
+            return
+        if world.plant.obstacles:
+            force = world.pressing()
+            if force < PRESS:
+                self._light = world.time
+            self.require(world, world.time < self._light + KNOCK, f'presses with {force:.1f} N '
+                         f'{world.time - self._since:.2f} s after it gave up '
+                         f'({world.phase.value}, {world.controller.law_name})')
+
+    @property
+    def since(self) -> float | None:
+        return self._since
+
+
+class Jump(Invariant):
+    """Nothing jumps when an obstacle is taken away from an arm that has given up."""
+
+    name = 'jump'
+    bound = f'{JUMP:g} rad in 0.3 s'
+    reason = 'force that is stored in a reference hits whoever frees the arm'
+
+    def __init__(self, press: Press) -> None:
+        super().__init__()
+        self._press = press
+        self._start: tuple[float, Array] | None = None
+
+    def freed(self, world: World) -> None:
+        since = self._press.since
+        if since is not None and world.time > since + FADE and not world.pushes and (
+                float(np.abs(world.dq).max()) < REST and world.plant.obstacles):
+            self._start = world.time, world.q.copy()
+
+    def tick(self, world: World) -> None:
+        if self._start is None:
+            return
+        time, q = self._start
+        if world.time > time + 0.3 or self._press.since is None or world.pushes:
+            self._start = None
+            return
+        moved = np.abs(world.q - q)
+        self.require(world, bool(moved.max() < JUMP), f'joint {int(moved.argmax()) + 1} moved by '
+                     f'{moved.max():.3f} rad when it was freed')
+
+
+class Current(Invariant):
+    """No current without an enable after the last stop, fault or power loss; damping only."""
+
+    name = 'no_current_without_enable'
+    bound = f'{1e3 * GRACE:g} ms after it'
+    reason = 'a person beside an arm that was stopped is not moved by it'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fastest: collections.deque[Array] = collections.deque(maxlen=40)
+        self._damped = -math.inf               # [s] the motors damped last
+
+    def cycle(self, world: World) -> None:
+        if world.mode is Mode.DAMPING:
+            self._damped = world.time
+
+    def tick(self, world: World) -> None:
+        speed = np.abs(np.array(world.plant.readings.motor_velocity))
+        self._fastest.append(speed)
+        if world.permit or world.time < world.revoked + GRACE + 3e-3 * world.cycle_ms:
+            return
+        self.require(world, world.mode not in (Mode.STARTING, Mode.ENABLED),
+                     f'the driver is {world.mode.name} and nobody has enabled it')
+        torque = np.array(world.torque)
+        allowed = 0.02 * world.limits.torque
+        if world.time < self._damped + GRACE or world.ended:
+            allowed = allowed + world.damping * (1.1 * np.max(self._fastest, axis=0) + 0.3)
+        worst = int((np.abs(torque) - allowed).argmax())
+        self.require(world, abs(torque[worst]) <= allowed[worst],
+                     f'motor {worst + 1} gives {torque[worst]:+.2f} Nm in {world.mode.name} '
+                     f'({world.fault or "no fault"}), at {speed[worst]:.2f} rad/s')
+
+
+class Stop(Invariant):
+    """An emergency stop stays, under its name, until it is cleared."""
+
+    name = 'emergency_stop_stays'
+    bound = 'until clear_fault'
+    reason = 'a stop that another fault replaces is cleared by whoever clears that fault'
+
+    def cycle(self, world: World) -> None:
+        if world.stopped and not world.ended:
+            self.require(world, world.fault == 'emergency_stop' and world.mode is Mode.DAMPING,
+                         f'after an emergency stop the driver is {world.mode.name} with '
+                         f'{world.fault or "no fault"}')
+
+
+class Reference(Invariant):
+    """References stay within position, velocity, acceleration and jerk."""
+
+    name = 'reference_limits'
+    bound = 'limits of the arm, 1 to 5 % for finite differences'
+    reason = 'also goals that preempt each other must be something that the arm can follow'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: tuple[Array, Array, Array] | None = None
+        self._begun: tuple[object, int] = (None, 0)    # controller, and its beginnings at the arm
+
+    def cycle(self, world: World) -> None:
+        controller, reference = world.controller, world.controller.reference
+        smooth = world.stepped and reference is not None and not world.floats and (
+            controller.phase in (Phase.TRACKING, Phase.RESUMING))
+        if not smooth:
+            self._last = None
+            return
+        before, dt = self._last, world.dt
+        self._last = reference.q, reference.dq, reference.ddq
+        limits, q, dq, ddq = world.limits, *self._last
+        self._within(world, ('position', np.maximum(q - limits.upper, limits.lower - q), 1e-6),
+                     ('velocity', np.abs(dq), 1.001 * limits.velocity),
+                     ('acceleration', np.abs(ddq), 1.03 * limits.acceleration))
+        begun, self._begun = self._begun, (controller, controller.restarts)
+        if before is None or begun != self._begun or dt <= 0.0:
+            return                                     # led from where the arm is
+        free = (q > limits.lower) & (q < limits.upper)      # who is at a limit stops there
+        self._within(world, ('velocity of steps', np.abs(q - before[0]) / dt,
+                             1.01 * limits.velocity + 0.01),
+                     ('acceleration of steps', np.abs(dq - before[1]) * free / dt,
+                      1.03 * limits.acceleration + 1.5),
+                     ('jerk of steps', np.abs(ddq - before[2]) * free / dt,
+                      1.05 * limits.jerk + 30.0))
+
+    def _within(self, world: World, *limited: tuple[str, Array, Array | float]) -> None:
+        self.checks += 1
+        for what, value, limit in limited:
+            if (value > limit).any():
+                worst = int((value - limit).argmax())
+                top = np.broadcast_to(limit, value.shape)[worst]
+                self.require(world, False, f'{what} of joint {worst + 1}: {value[worst]:.3f}, at '
+                             f'most {top:.3f}')
+
+
+class Torque(Invariant):
+    """Commands and motors stay within the torque limits."""
+
+    name = 'torque_limits'
+    bound = 'limit of the arm; 2 % for what a motor gives'
+    reason = 'nothing behind the controller can make up for too much torque'
+
+    def cycle(self, world: World) -> None:
+        if world.stepped and world.command is not None and world.state is not None:
+            wanted = np.abs(board_torque(world.command, world.state))
+            worst = int((wanted / world.limits.torque).argmax())
+            self.require(world, bool(wanted[worst] <= 1.001 * world.limits.torque[worst]),
+                         f'the controller asks {wanted[worst]:.2f} Nm of joint {worst + 1}')
+
+    def tick(self, world: World) -> None:
+        given = np.abs(np.array(world.torque))
+        worst = int((given / world.strongest).argmax())
+        self.require(world, bool(given[worst] <= 1.02 * world.strongest[worst]),
+                     f'motor {worst + 1} gives {given[worst]:.2f} Nm of '
+                     f'{world.strongest[worst]:.2f}')
+
+
+class Truth(Invariant):
+    """What the arm says of itself is so: zero, success, motors, goals."""
+
+    name = 'says_the_truth'
+    bound = f'readings within {ZERO:g} rad; success within the tolerance'
+    reason = 'people act on what the arm says'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._done: object = None
+
+    def cycle(self, world: World) -> None:
+        status = world.controller.status
+        if world.mode is Mode.ENABLED and world.reading is not None:
+            wrong = np.abs(np.array(world.reading.position)
+                           - np.array(world.plant.readings.motor_position))
+            self.require(world, bool(wrong.max() < ZERO + 0.01 * world.cycle_ms),
+                         f'ENABLED, and joint {int(wrong.argmax()) + 1} reads '
+                         f'{wrong.max():.3f} rad beside where it is')
+        if status is None or status.active or status is self._done:
+            return
+        self._done = status
+        if status.succeeded and status.desired is not None:
+            away = np.abs(status.desired.q - world.q)
+            self.require(world, bool(away.max() < 0.1), f'the goal is said to be reached, '
+                         f'{away.max():.3f} rad away')
+
+
+class Age(Invariant):
+    """Silence of a controller ends in the safe state after time, not after cycles."""
+
+    name = 'commands_in_time'
+    bound = '60 ms, or three cycles'
+    reason = 'a slow loop must not follow a dead controller longer than a fast one'
+
+    def cycle(self, world: World) -> None:
+        age = world.time - world.given
+        if world.mode is Mode.ENABLED and world.given > world.enabled_at and (
+                age > max(0.06, 3.5e-3 * world.cycle_ms)):
+            self.require(world, False, f'ENABLED, {1e3 * age:.0f} ms after the last command')
+        self.checks += 1
+
+
+class Clock(Invariant):
+    """Setting the wall clock changes nothing."""
+
+    name = 'wall_clock'
+    bound = 'mode and phase of the next 50 ms'
+    reason = 'a computer without a clock of its own sets it when the network comes'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: tuple[float, bool, Mode] | None = None
+
+    def clock_set(self, world: World) -> None:
+        self._before = world.time, world.phase is Phase.SAFE, world.mode
+
+    def cycle(self, world: World) -> None:
+        if self._before is None:
+            return
+        time, safe, mode = self._before
+        if world.time > time + 0.05:
+            self._before = None
+            return
+        words = world.controller.explanation
+        self.require(world, safe or world.phase is not Phase.SAFE or not (
+            'time step' in words or 'no state for' in words), f'the controller is safe: {words}')
+
+
+class Floating(Invariant):
+    """An arm that floats does not run away, whatever it carries."""
+
+    name = 'float_speed'
+    bound = f'{FLOAT:g} rad/s, {FADE:g} s after the last touch'
+    reason = 'a load that was told and fell down lifts the arm that a person leads'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._touched = 0.0                    # [s] or led otherwise
+
+    def tick(self, world: World) -> None:
+        if not (world.floats and world.mode is Mode.ENABLED) or world.pushes or (
+                world.plant.contact or world.cycle_ms > 5):
+            self._touched = world.time
+        elif world.time > self._touched + FADE:
+            speed = np.abs(world.dq)
+            self.require(world, bool(speed.max() < FLOAT), f'joint {int(speed.argmax()) + 1} '
+                         f'floats at {speed.max():.2f} rad/s')
+
+
+class Frames(Invariant):
+    """No frame that no board should get."""
+
+    name = 'unsafe_frames'
+    bound = 'none'
+    reason = 'the wire is the last place where a wrong command can be seen'
+
+    def cycle(self, world: World) -> None:
+        count = world.back.unsafe_frames
+        self.require(world, count == 0, f'{count} unsafe frames')
+
+
+class Ending(Invariant):
+    """When the program ends the arm is not faster than damping lets it be, and rests at last."""
+
+    name = 'soft_end'
+    bound = f'1.3 times the tool speed under damping and 0.1 m/s; rests, or {LAST:g} s are over'
+    reason = 'an arm that is let go falls on whoever is below'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._damped: list[float] = []         # [m/s] highest that is fine, by millisecond
+        self._since = math.inf                 # [s] the end was asked for
+
+    def judge(self, world: World) -> None:
+        """End the program now; nobody pushes meanwhile."""
+        world.release()
+        driven = world.mode in (Mode.ENABLED, Mode.DAMPING, Mode.STARTING) and any(world.torque)
+        if not driven:                         # boards that lost power are not started again
+            world.end()
+            return
+        self._damped, self._since = self._damp(world), world.time
+        world.end()
+        self._damped = []
+        took, speed = world.time - self._since, float(np.abs(world.dq).max())
+        self.require(world, took > LAST - 0.01 or speed < REST,
+                     f'let go after {took:.2f} s with a joint at {speed:.2f} rad/s')
+        self.require(world, took < LAST + 0.1, f'it took {took:.2f} s to end')
+
+    def tick(self, world: World) -> None:
+        place = round((world.time - self._since) / MS) if self._damped else 0
+        if 0 < place < len(self._damped):
+            speed, fine = world.tool_speed(), self._damped[place]
+            self.require(world, speed <= 1.3 * fine + 0.1, f'tool at {speed:.2f} m/s {place} ms '
+                         f'after the end; damping would have let it {fine:.2f} m/s')
+
+    def _damp(self, world: World) -> list[float]:
+        """Highest tool speed until each millisecond, with damping from now on [m/s]."""
+        plant, saved, top, found = world.plant, snapshot(world.plant), 0.0, []
+        for _ in range(400):
+            torque = -world.damping * np.array(plant.readings.motor_velocity)
+            top = max(top, world.tool_speed())
+            found.append(top)
+            plant.step(np.clip(torque, -world.limits.torque, world.limits.torque), MS)
+        restore(plant, saved)
+        return found
+
+
+class Alive(Invariant):
+    """From every state the documented way leads to an arm that moves."""
+
+    name = 'never_stuck'
+    bound = 'clear_fault twice, clear_fault of the controller, enable, hold, a goal'
+    reason = 'people who must restart software to go on stop trusting it'
+
+    def judge(self, world: World) -> None:
+        """Tidy up around the arm, as a person would, then try."""
+        world.tidy()
+        for _ in range(3):                     # a fault may come while the arm is still knocked
+            world.recover()
+            if world.mode is Mode.ENABLED:
+                break
+        world.usual_law()
+        self.require(world, world.mode is Mode.ENABLED, f'after clearing and enabling the driver '
+                     f'is {world.mode.name}: {world.driver.fault}')
+        world.run(0.1)
+        status, why = world.try_goal()
+        self.require(world, status is not None, f'a goal is refused: {why}')
+        start = world.q.copy()
+        world.run_until(lambda: bool(np.abs(world.q - start).max() > MOVED), 1.0)
+        moved = float(np.abs(world.q - start).max())
+        self.require(world, moved > MOVED, f'the arm moved by {moved:.4f} rad: '
+                     f'{status.text}, {world.mode.name}, {world.phase.value} '
+                     f'{world.controller.explanation}')
+
+
+def all_invariants() -> list[Invariant]:
+    """One of each, for one history."""
+    press = Press()
+    return [Felt(), press, Jump(press), Current(), Stop(), Reference(), Torque(), Truth(), Age(),
+            Clock(), Floating(), Frames(), Ending(), Alive()]
