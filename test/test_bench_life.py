@@ -18,7 +18,7 @@ RULES_EACH = 5
 PLANTED_ARMS = ('laas4', 'laas4/effort')
 
 
-@pytest.mark.parametrize('seed', [1, 101])
+@pytest.mark.parametrize('seed', [1, 21])
 @pytest.mark.parametrize('arm', ARMS)
 def test_twenty_histories_break_nothing(arm, seed):
     summary = live_all(Plan(20, RULES_EACH, seed, (arm,)), processes=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armsense_core.model import ArmModel
 from armsense_driver.arm_driver import ArmDriver
@@ -15,6 +16,7 @@ from armsense_driver.joint_map import Reading
 from armsense_sim.closed_loop import ClosedLoop
 from armsense_sim.mujoco_plant import make_plant
 
+Array = NDArray[np.float64]
 MS = 0.001                   # [s] step of boards and plant
 ROBOT_SILENCE = 50_000_000   # [ns] without joint states, as of the node
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.life.invariants import Alive, all_invariants, Ending, Violation
+from bench.life.invariant import Violation
+from bench.life.invariants import Alive, all_invariants, Ending
 from bench.life.rules import Arguments, RULES
 from bench.life.world import World
 
@@ -33,6 +34,7 @@ MOTIFS: tuple[tuple[tuple[str, Arguments, float], ...], ...] = (
     (('emergency_stop', {}, 0.1), ('board', {}, 0.1), ('clear_fault', {}, 0.1),
      ('enable', {}, 0.1)),
     (('cycles', {}, 0.02), ('commands', {}, 0.1)),
+    (('lay_on_base', {'size': 0.7}, 1.0), ('push_base', {}, 0.3)),
     (('lead', {}, 0.1), ('drop', {}, 0.3), ('usual_law', {}, 0.1), ('push', {}, 0.3)),
 )
 

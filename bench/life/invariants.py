@@ -1,8 +1,4 @@
-"""What must hold in every history: a name, a bound, and why it matters.
-
-An invariant sees the world once a millisecond (`tick`), once a cycle of the driver (`cycle`), and
-whenever a goal is given up (`gave_up`); it raises `Violation` at the first moment that breaks it.
-"""
+"""What must hold in every history: a name, a bound, and why it matters."""
 
 from __future__ import annotations
 
@@ -15,17 +11,12 @@ from armsense_core.control.types import board_torque
 from armsense_core.reaction.machine import Phase
 from armsense_core.trajectory import ErrorCode
 from armsense_driver.arbiter import Mode
-from bench.life.backs import MS
-from bench.life.world import Array, restore, snapshot, World
+from bench.life.backs import Array, MS
+from bench.life.feeling import Felt
+from bench.life.invariant import Invariant
+from bench.life.senses import BaseSense, JointSense
+from bench.life.world import restore, snapshot, World
 
-MARGIN = 2.0          # times the threshold: its own calibration leaves 1.5 to 1.9 for the free arm
-STUCK = 2.0           # times dry friction, which a joint at rest puts against a push
-HOLD = 0.04           # [s] and two time constants of the observer: as long a contact must last
-SAME = 0.25           # [s] after an event, in which what follows belongs to it
-LASTING = 3.0         # times as much for a joint whose contact lasts, as the system says,
-SETTLED = 1.0         # [s] and which has had an event in this time
-SHAKE = 0.2           # of the largest load, in thresholds, that an arm in a lasting contact shakes
-FALL = 0.3            # [s] in which a load that has gone is forgotten
 PRESS = 15.0          # [N] left half a second after giving up
 FADE = 0.5            # [s]
 KNOCK = 0.1           # [s] an arm that yields and meets something else knocks, it does not press
@@ -36,125 +27,6 @@ ZERO = 0.05           # [rad] of a reading that is believed
 REST = 0.15           # [rad/s] at which an arm that was let go rests
 MOVED = 0.02          # [rad] by which an arm that follows a goal has moved
 LAST = 2.0            # [s] longest damping at the end
-
-
-class Violation(Exception):
-    """An invariant that does not hold."""
-
-    def __init__(self, name: str, time: float, text: str) -> None:
-        super().__init__(f'{name} at {time:.3f} s: {text}')
-        self.name, self.time, self.text = name, time, text
-
-
-class Invariant:
-    """One promise."""
-
-    name = ''
-    bound = ''
-    reason = ''
-
-    def __init__(self) -> None:
-        self.checks = 0
-
-    def tick(self, world: World) -> None:
-        """A millisecond has passed."""
-
-    def cycle(self, world: World) -> None:
-        """The driver has spoken to the boards."""
-
-    def gave_up(self, world: World) -> None:
-        """Somebody told the arm to hold or to cancel."""
-
-    def clock_set(self, world: World) -> None:
-        """The wall clock was set."""
-
-    def freed(self, world: World) -> None:
-        """Obstacles were taken away."""
-
-    def require(self, world: World, holds: bool, text: str) -> None:
-        self.checks += 1
-        if not holds:
-            raise Violation(self.name, world.time, text)
-
-
-class Felt(Invariant):
-    """A contact that the joints must feel is reported, whatever came before."""
-
-    name = 'felt'
-    bound = f'{MARGIN:g} thresholds and {STUCK:g} times dry friction for {1e3 * HOLD:g} ms and ' \
-            'two time constants of the observer'
-    reason = 'an arm that says that it watches must feel the next contact'
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._felt: dict[str, Array] = {}      # [Nm] (n,) as an ideal observer shows each cause
-        self._since: dict[str, float] = {}     # [s] when each cause began
-        self._over: dict[str, Array] = {}      # [s] (n,) beyond what must be felt
-        self._answered: set[str] = set()
-        self._load = (0.0, 0.0)                # largest so far, in thresholds, and when [s]
-        self._before: dict[str, float] = {}    # the same when each cause began
-
-    def tick(self, world: World) -> None:
-        if not (self._felt or world.pushes or world.plant.contact):
-            return
-        causes = world.contact_torques()
-        share = 1.0 - np.exp(-world.gains * MS)
-        none = np.zeros(world.n)
-        for cause in {*causes, *self._felt}:
-            before = self._felt.setdefault(cause, none)
-            self._since.setdefault(cause, world.time)
-            self._before.setdefault(cause, self._loaded(world.time))
-            self._felt[cause] = before + share * (causes.get(cause, none) - before)
-        need = MARGIN * world.threshold + STUCK * world.coulomb
-        total = sum(self._felt.values()) + world.weight_unknown()
-        load = float((np.abs(total) / world.threshold).max())
-        self._load = max(load, self._loaded(world.time)), world.time
-        for cause, felt in list(self._felt.items()):
-            self._judge(world, cause, felt, total, need)
-            if cause not in causes and (np.abs(felt) < 0.05 * world.threshold).all():
-                for store in (self._felt, self._since, self._over, self._before):
-                    store.pop(cause, None)
-                self._answered.discard(cause)
-
-    def _loaded(self, time: float) -> float:
-        load, when = self._load
-        return load * math.exp(-(time - when) / FALL)
-
-    def _judge(self, world: World, cause: str, felt: Array, total: Array, need: Array) -> None:
-        if cause in self._answered:
-            return
-        if world.contact_lasts:
-            others = max(self._before[cause],
-                         float((np.abs(total - felt) / world.threshold).max()))
-            need = need + MARGIN * SHAKE * others * world.threshold
-        strong = (np.abs(felt) > need) & (total * np.sign(felt) > need)
-        over = self._over.get(cause)
-        if not strong.any() and over is None:
-            return
-        if any(t > self._since[cause] - SAME for t in world.detections[-20:]):
-            self._answered.add(cause)
-            self.checks += 1
-            return
-        hearing = np.array([flag and not self._excuse(world, joint, felt[joint], need[joint])
-                            for joint, flag in enumerate(strong)])
-        over = np.where(hearing, (0.0 if over is None else over) + MS, 0.0)
-        self._over[cause] = over
-        joint = int((over - self._enough(world)).argmax())
-        self.require(world, bool((over < self._enough(world)).all()), f'{cause} puts '
-                     f'{felt[joint]:+.2f} Nm on {world.model.joint_names[joint]} (threshold '
-                     f'{world.threshold[joint]:.2f}) since '
-                     f'{world.time - self._since[cause]:.3f} s and nothing is reported')
-        self.checks -= 1                       # it counts when the answer is known
-
-    def _enough(self, world: World) -> Array:
-        """How long a contact may go unreported [s], (n,)."""
-        return np.asarray(HOLD + 2.0 / world.gains + 4e-3 * world.cycle_ms)
-
-    def _excuse(self, world: World, joint: int, felt: float, need: float) -> str:
-        recent = bool(world.detections) and world.time < world.detections[-1] + SETTLED
-        if recent and world.lasts(joint) and abs(felt) < LASTING * need:
-            return 'contact lasts'
-        return world.why_deaf(joint)
 
 
 class Press(Invariant):
@@ -530,5 +402,6 @@ class Alive(Invariant):
 def all_invariants() -> list[Invariant]:
     """One of each, for one history."""
     press = Press()
-    return [Felt(), press, Jump(press), Current(), Stop(), Reference(), Torque(), Truth(), Age(),
-            Clock(), Floating(), Frames(), Ending(), Alive()]
+    return [Felt('felt', JointSense), Felt('base_felt', BaseSense), press, Jump(press), Current(),
+            Stop(), Reference(), Torque(), Truth(), Age(), Clock(), Floating(), Frames(),
+            Ending(), Alive()]

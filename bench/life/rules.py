@@ -7,6 +7,7 @@ limit, a multiple of the force that must be felt), so a rule means something whe
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ from numpy.random import Generator
 
 from armsense_core.reaction.options import STRATEGIES
 from armsense_driver.emulator import FAULTS
-from bench.life.invariants import MARGIN, STUCK
-from bench.life.world import Array, World
+from bench.life.backs import Array
+from bench.life.feeling import MARGIN, STUCK
+from bench.life.world import World
 
 Arguments = dict[str, Any]
 STRONGEST = 150.0      # [N] of a person
@@ -216,6 +218,37 @@ def pick_up(world: World, mass: float, tell: bool) -> None:
 @rule(1.0, tell=[False, True])
 def drop(world: World, tell: bool) -> None:
     world.carry(0.0, tell)
+
+
+def _load_base(world: World, size: float, side: float, ahead: float, until: float) -> None:
+    """Load the plate with a multiple of what its cells must feel; nothing where there are none."""
+    base = world.base
+    if base is not None:
+        base.push((side, ahead), MARGIN * size * float(base.monitor.detector.threshold[0]), until)
+
+
+@rule(2.0, size=[-2.0, -1.2, 1.2, 3.0], side=(-1.0, 1.0), ahead=(-1.0, 1.0), seconds=(0.15, 0.4))
+def push_base(world: World, size: float, side: float, ahead: float, seconds: float) -> None:
+    """A push on the plate that its cells must feel, and the joints cannot."""
+    _load_base(world, size, side, ahead, world.time + seconds)
+
+
+@rule(1.0, size=(0.2, 1.5), side=(-1.0, 1.0), ahead=(-1.0, 1.0))
+def lay_on_base(world: World, **where: float) -> None:
+    """Something is laid on the plate and left there."""
+    _load_base(world, **where, until=math.inf)
+
+
+@rule(0.7)
+def clear_base(world: World) -> None:
+    if world.base is not None:
+        world.base.clear()
+
+
+@rule(0.5)
+def zero_cells(world: World) -> None:
+    if world.base is not None:
+        world.base.zero()
 
 
 @rule(1.0, seconds=(0.1, 1.0))
