@@ -3,7 +3,8 @@
     ./armsense bench soak [--hours 8] [--json]
 
 Plant, emulated boards, driver, controller and observer in one process. Afterwards: no unsafe
-frame, every push felt, no memory lost.
+frame, every push felt (or explained: the arm itself said in that moment that a contact lasts, or
+that nobody watches), no memory lost.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.progress import Progress
 
 from armsense_core.collision_monitor import CollisionMonitor
 from armsense_core.control.goal import GoalRefused
+from armsense_core.detector import lasting_text
 from armsense_core.errors import ArmsenseError
 from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits, point_to_point
@@ -47,6 +49,7 @@ class Soak:
         self._threshold = CollisionMonitor(self.model).detector.threshold     # [Nm] at rest
         self.goals = self.pushes = self.faults = self.alarms = 0
         self.lost: list[str] = []      # collisions, in words
+        self.explained: list[str] = []      # likewise: the arm had said why it might not feel them
         self.lived = 0.0               # [s] simulated, of all arms
         self._unsafe = 0               # of the arms before this one
         self._new_arm()
@@ -73,7 +76,7 @@ class Soak:
         """Detections in some time."""
         count = 0
         for _ in range(round(seconds / self.arm.dt)):
-            result = self.arm.step().result
+            self._result = result = self.arm.step().result
             count += result is not None and result.detection is not None
             self.lived += self.arm.dt
         return count
@@ -100,14 +103,25 @@ class Soak:
         force = PUSH * felt_by[:, size.argmax()] / size.max()
         link = self.model.link_names[-1]
         place = np.linalg.inv(self.model.frame_pose(q, link)) @ self.model.frame_pose(q)
+        word = self._word()
         self.arm.plant.apply_force(link, place[:3, 3], force, 0.2)
         self.pushes += 1
         if not self._run(FELT):
-            self.lost.append(f'lost after {self.lived:.1f} s: {np.round(force, 2)} N at '
-                             f'{np.round(q, 3)} rad')
+            told = self.explained if word else self.lost
+            told.append(f'not felt after {self.lived:.1f} s: {np.round(force, 2)} N at '
+                        f'{np.round(q, 3)} rad {word}')
         self._run(1.0)
         self.arm.controller.hold()
         self._run(0.5)
+
+    def _word(self) -> str:
+        """What the arm itself says of why it might not feel a push; empty: it watches."""
+        if self.arm.driver.mode != Mode.ENABLED:
+            return f'the driver is {self.arm.driver.mode.name}'
+        result = self._result
+        if result is None or not result.valid:
+            return 'the residual is not valid'
+        return lasting_text(self.model.joint_names, result.lasting, result.lasts_for)
 
     def _break(self) -> None:
         fault = Fault(str(self._rng.choice(self._kinds)), int(self._rng.integers(2)),
@@ -151,12 +165,13 @@ def main() -> int:
             memory.append((soak.lived / 3600.0, resident()))
             bar.update(task, completed=soak.lived)
     result = {'hours': soak.lived / 3600.0, 'goals': soak.goals, 'pushes': soak.pushes,
-              'lost_collisions': len(soak.lost), 'false_alarms': soak.alarms,
+              'lost_collisions': len(soak.lost),
+              'explained_collisions': len(soak.explained), 'false_alarms': soak.alarms,
               'faults': soak.faults, 'unsafe_frames': soak.unsafe,
               'memory_growth_mb_per_hour': growth(memory),
               'realtime_factor': soak.lived / (time.perf_counter() - begin)}
     emit(f'{options.arm}: soak', ('what', 'value'), list(result.items()), result, options.json,
-         soak.lost)
+         [*soak.lost, *soak.explained])
     return 1 if result['lost_collisions'] or soak.unsafe else 0
 
 

@@ -5,8 +5,9 @@
 Simulator, driver, controller, observer, base reaction, identification server and web monitor in
 lock-step, at a tenth of laas4's rate: what counts is how often each node is called. A person is
 played, too, who sends goals and starts the arm again after a fault. Afterwards: every push felt
-by the joints and by the base, no unsafe frame, no node died, none has grown. Ctrl-C ends it early,
-with what was seen so far.
+by the joints and by the base (or explained: in that moment it said itself that a contact lasts, or
+that its residual is not valid), no unsafe frame, no node died, none has grown. Ctrl-C ends it
+early, with what was seen so far.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from armsense_core.model import ArmModel
 from armsense_core.trajectory import Limits, point_to_point
 from armsense_driver.emulator import FAULTS
 from armsense_driver.health import parts_of
-from armsense_driver.qos import event_qos
-from armsense_msgs.msg import ContactTruth, DriverMode
+from armsense_driver.qos import event_qos, stream_qos
+from armsense_msgs.msg import BaseResidual, ContactTruth, DriverMode, Residual
 from bench.bench_soak import growth, resident
 from bench.report import emit
 from bench.slow_arm import changed, RATE, ROOT, slow_arm, soft_gains
@@ -68,6 +69,8 @@ class Diary:
     faults: list[tuple[float, float]] = field(default_factory=list)    # begin, end
     switched: list[tuple[float, bool]] = field(default_factory=list)   # watched: on or off
     events: list[tuple[float, str]] = field(default_factory=list)      # and who noticed it
+    # What each source says of itself from a time on: 'contact lasts', 'not valid'; empty: watches.
+    words: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
 
     def note(self, before: float, now: float, enabled: bool) -> None:
         """A state, and the time of the one before [s]: nobody watches motors off, or silence."""
@@ -82,10 +85,24 @@ class Diary:
         """Pushes on an arm that was on for a while before, and until they had to be felt."""
         return [push for push in self.pushes if self._on(push - AFTER, push + FELT)]
 
-    def lost(self, source: str) -> list[float]:
+    def say(self, source: str, time: float, word: str) -> None:
+        """What a source says of itself at a time [s]."""
+        said = self.words.setdefault(source, [])
+        if not said or said[-1][1] != word:
+            said.append((time, word))
+
+    def word(self, source: str, time: float) -> str:
+        """What it said last before a time [s]."""
+        return next((word for at, word in reversed(self.words.get(source, [])) if at <= time), '')
+
+    def unfelt(self, source: str) -> list[float]:
         felt = [event for event, who in self.events if who == source]
         return [push for push in self.watched()
                 if not any(push <= event <= push + FELT for event in felt)]
+
+    def lost(self, source: str) -> list[float]:
+        """Unfelt, and the source said that it watches."""
+        return [push for push in self.unfelt(source) if not self.word(source, push)]
 
     def false_alarms(self, source: str) -> list[float]:
         causes = [*((push, push) for push in self.pushes), *self.faults]
@@ -120,6 +137,9 @@ class Person(ArmClient):
         subscribe = self._node.create_subscription
         subscribe(ContactTruth, 'ground_truth', self._on_truth, event_qos(1000))
         subscribe(DiagnosticArray, 'diagnostics', self._on_diagnostics, 100)
+        subscribe(Residual, 'residual', lambda m: self._on_residual('joints', m), stream_qos())
+        subscribe(BaseResidual, 'base/residual', lambda m: self._on_residual('base', m),
+                  stream_qos())
         self._services = {name: self._node.create_client(Trigger, name) for name in set(RESTART)}
 
     def live(self, until: float) -> None:
@@ -175,6 +195,12 @@ class Person(ArmClient):
         self.position = np.array(state.position)
         self._moved = time.monotonic()
         self.diary.note(before, self.time, state.enabled)
+
+    def _on_residual(self, source: str, message: Any) -> None:
+        word = '' if message.valid else 'not valid'
+        if message.lasts_for > 0.0:
+            word = 'contact lasts'
+        self.diary.say(source, _seconds(message), word)
 
     def _on_truth(self, message: ContactTruth) -> None:
         if message.link and not self._touching:
@@ -234,14 +260,18 @@ def live(folder: Path, hours: float, seed: int) -> tuple[dict[str, Any], list[st
     diary.events = [(_seconds(event), event.source) for event in person.collisions]
     lost = {source: diary.lost(source) for source in SOURCES}
     alarms = {source: diary.false_alarms(source) for source in SOURCES}
-    notes = [f'{what} {source} at {moment:.2f} s' for what, found in (
-        ('a push was lost by the', lost), ('a false alarm of the', alarms))
+    explained = {source: [push for push in diary.unfelt(source) if diary.word(source, push)]
+                 for source in SOURCES}
+    notes = [f'{what} {source} at {moment:.2f} s {diary.word(source, moment)}' for what, found in (
+        ('a push was lost by the', lost), ('a push was not felt and this explained by the',
+                                           explained), ('a false alarm of the', alarms))
         for source, moments in found.items() for moment in moments]
     return {
         'hours': person.time / 3600.0, 'goals': person.goals, 'starts': person.starts,
         'faults': len(diary.faults),
         'pushes': len(diary.watched()),
         **{f'lost_by_{source}': len(moments) for source, moments in lost.items()},
+        **{f'explained_by_{source}': len(moments) for source, moments in explained.items()},
         **{f'false_alarms_of_{source}': len(moments) for source, moments in alarms.items()},
         'unsafe_frames': sum(person.unsafe.values()), 'failed_nodes': len(supervisor.failed),
         'memory_growth_mb_per_hour': {name: growth(seen) for name, seen in memory.items()},

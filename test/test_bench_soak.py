@@ -25,6 +25,15 @@ def test_what_comes_too_late_or_never_is_lost():
     assert diary(events=[(9.9, 'joints'), (20.1, 'joints')]).lost('joints') == [10.0]
 
 
+def test_what_an_arm_says_of_itself_explains_what_it_did_not_feel():
+    told = diary(events=[])
+    for time, word in ((2.0, ''), (9.0, 'contact lasts'), (9.5, 'contact lasts'), (15.0, '')):
+        told.say('joints', time, word)
+    assert told.words['joints'] == [(2.0, ''), (9.0, 'contact lasts'), (15.0, '')]
+    assert told.lost('joints') == [20.0]
+    assert told.unfelt('joints') == told.lost('base') == [10.0, 20.0]
+
+
 def test_false_alarms_have_no_cause():
     found = diary(faults=[(40.0, 40.5)], events=[
         (10.5, 'joints'), (10.0 + AFTER + 0.1, 'joints'), (40.3, 'joints'),
