@@ -47,13 +47,25 @@ def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
         code = _run([*pytest, *together, *folders, *arguments], root, outcomes)
         failed = _failed(outcomes) if code == TESTS_FAILED else {}
     excused = {file: names for file, names in failed.items() if all(names.values())}
-    if not excused:
-        return code
+    if excused:
+        second = _run_again(pytest, excused, arguments, root)
+        code = second if len(excused) == len(failed) else TESTS_FAILED
+    _tell_failures([name for file in failed.keys() - excused.keys() for name in failed[file]])
+    return code
+
+
+def _run_again(pytest: list[str], excused: dict[str, dict[str, bool]], arguments: list[str],
+               root: Path) -> int:
     names = [name for tests in excused.values() for name in tests]
     print(f'\nWARNING: {len(names)} timing tests failed beside others and are run once more, with '
           'the machine to themselves:\n  ' + '\n  '.join(names), flush=True)
-    second = _run([*pytest, '-v', *sorted(excused), *arguments], root)
-    return second if len(excused) == len(failed) else TESTS_FAILED
+    return _run([*pytest, '-v', *sorted(excused), *arguments], root)
+
+
+def _tell_failures(names: list[str]) -> None:
+    """Last of all, where the end of a long log is all that somebody sees."""
+    if names:
+        print(f'\nFAILED ({len(names)}):\n  ' + '\n  '.join(sorted(names)), flush=True)
 
 
 def _failed(outcomes: Path) -> dict[str, dict[str, bool]]:

@@ -84,6 +84,10 @@ def test_only_timing_is_excused(project, capfd, files, code, again):
     assert f'WARNING: {len(again)} timing tests failed beside others' in out
     assert 'test/test_a.py::test_a_timed' in out
     assert 'tests are marked timing' in out
+    sure = [name for name in 'bcd' if files.get(name, [TIMED])[-1] not in (TIMED, ALWAYS)]
+    last = out.split('FAILED (')[-1].splitlines()[1:] if sure else []
+    assert [line.split('::')[0].strip() for line in dict.fromkeys(last)] == [
+        f'test/test_{name}.py' for name in sure for _ in files[name]]
 
 
 @pytest.mark.parametrize('code', [0, 2, 5])    # passed, interrupted, no tests found
