@@ -10,7 +10,7 @@ from armsense_control.planning import Planning
 from armsense_core.errors import ArmsenseError
 from armsense_driver.loop import spin_background
 
-LONG = 20.0   # [s] only a planner that blocks the executor waits for it
+LONG = 10.0   # [s] only a planner that blocks the executor waits for it
 
 
 @pytest.fixture
@@ -26,13 +26,16 @@ def test_others_are_served_while_a_goal_is_planned(node):
     planning, served, done = Planning(node, lambda: False), Event(), Event()
     results = []
 
+    def plan():
+        node.executor.create_task(served.set)        # such as `hold`, while it is planned
+        return served.wait(LONG)
+
     async def ask():
-        results.append(await planning.submit(lambda: served.wait(LONG)))
+        results.append(await planning.submit(plan))
         done.set()
     with spin_background(node):
         node.executor.create_task(ask)
-        node.executor.create_task(served.set)        # such as `hold`
-        assert done.wait(LONG)
+        assert done.wait(2 * LONG)
     planning.close()
     assert results == [True]
 
