@@ -85,6 +85,24 @@ def test_a_resumption_whose_way_back_meets_the_floor_is_refused():
     assert min(arm.room) > 0.0
 
 
+@pytest.mark.parametrize('guarded', [True, False])
+def test_clearance_is_not_regained_through_the_floor(guarded):
+    """It would be regained downwards, where the contact pushed."""
+    arm = Led(LOW, strategy='stop', clearance=0.3)
+    status = arm.controller.follow_waypoints([2.0], [LOW + [0.6, 0.0, 0.0, 0.0]],
+                                             reaction='resume')
+    if not guarded:
+        arm.controller.reaction._guard = None
+    arm.run(0.6)
+    arm.run(0.02, downwards(), HIT)
+    arm.run(8.0, until=lambda: not status.active)
+    if guarded:
+        assert min(arm.room) > 0.0
+        assert status.text == 'there is no room to regain clearance'
+    else:
+        assert min(arm.room) < -0.05                        # what would have happened
+
+
 def test_an_arm_held_on_the_way_back_of_a_retrace_stays_where_it_is():
     arm = Led(HOME, strategy='retrace')
     arm.controller.follow_waypoints([1.0], [HOME + [1.0, 0.0, 0.0, 0.0]])
@@ -126,6 +144,20 @@ def test_a_guard_measures_seldom_and_never_allows_what_is_too_close():
     finally:
         del CLEARANCE.room
     assert len(count) < 400
+
+
+def test_the_check_of_a_long_goal_that_moves_little_measures_seldom():
+    """The cost of planning: on a grid of 0.02 s a minute has 3000 samples, of two distances."""
+    count = []
+
+    class Counting(Clearance):
+        def _place(self, q):                          # before every measurement
+            count.append(1)
+            super()._place(q)
+    clearance = Counting(MODEL, floor=0.0, self_distance=0.01)
+    count.clear()
+    assert clearance.check(QuinticSpline([0.0, 60.0], [HOME, HOME + [0.1, 0.0, 0.0, 0.0]])) == []
+    assert 2 <= len(count) < 60
 
 
 @pytest.mark.parametrize('seed', range(5))
