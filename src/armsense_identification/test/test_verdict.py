@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from armsense_core.identify.identify import identify
 from armsense_core.identify.synthetic import SyntheticArm
+from armsense_identification import tasks
 from armsense_identification.identify_job import Identification, Subject
+from armsense_identification.report import page
 from armsense_identification.report.content import content
 from armsense_identification.report.evidence import Evidence
 from armsense_identification.summary import summary
@@ -70,3 +73,30 @@ def test_result_and_report_say_the_same():
     assert facts['verdict']['grade'] == 'poor'
     assert facts['verdict']['sentence'].startswith('Do not use it: joint4 is not explained')
     assert json.loads(json.dumps(result))['verdict'] in facts['verdict']['sentence']
+
+
+def test_the_action_says_the_same(tmp_path, monkeypatch):
+    result = {'cross_validated_percent': 0.9, 'notes': ['one gap'], 'grade': 'poor',
+              'verdict': 'Do not use it: joint4 is not explained'}
+    monkeypatch.setattr(tasks, 'run', lambda *_, **__: SimpleNamespace(result=result))
+    monkeypatch.setattr(page, 'write_all', lambda job, out: (out, 'report.html'))
+    outcome = tasks.identify(tasks.IdentifyRequest(('bag',), 'laas4', str(tmp_path / 'm.yaml')),
+                             lambda _: None)
+    assert outcome.values['grade'] == 'poor'
+    assert outcome.message == (
+        'Do not use it: joint4 is not explained; report: report.html; one gap')
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda q, tau: (np.degrees(q), tau), lambda q, tau: (q, 1000.0 * tau),
+    lambda q, tau: (q, np.where(np.arange(len(q))[:, None] < len(q) // 5, 0.0, tau))],
+    ids=['degrees', 'mNm', 'motors off for a fifth'])
+def test_a_recording_that_is_not_what_it_should_be_gives_no_model_to_use(spoil):
+    arm = SyntheticArm.make('laas4', 0.2, 3)
+    spoiled = []
+    for run in (arm.record(1, seconds=10.0), arm.record(101, seconds=10.0)):
+        q, tau = spoil(run.q, run.tau)
+        spoiled.append(replace(run, q=q, tau=tau, dq=None))
+    result = summary(identify(spoiled[:1], arm.nominal), spoiled[1:], [], 1.0)
+    assert result['grade'] == 'poor'
+    assert result['verdict'].startswith('Do not use it: ')
