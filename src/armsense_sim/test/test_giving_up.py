@@ -148,3 +148,28 @@ def test_a_second_hold_does_not_disturb_the_first():
         loop.run(0.02, lambda _: references.append(controller.reference.q))
     speeds = np.abs(np.diff(references, axis=0)) / loop.dt
     assert (speeds <= 1.01 * controller.limits.velocity).all()
+
+
+@pytest.mark.parametrize('seconds', [0.4, 1.0, 2.0])
+def test_hold_in_a_retreat_is_no_contact(seconds):
+    """A load that nobody told drives the retreat on; a hard stop of it would be felt."""
+    model = ArmModel.load('laas4')
+    controller = MotionController(model, replace(ControllerConfig.of(model), floor=None))
+    controller.reaction.choose('retract')
+    loop = ClosedLoop(model, controller=controller, monitor=CollisionMonitor(model), seed=1)
+    loop.plant.set_payload(0.13)
+    loop.run(0.5)
+    loop.plant.apply_force('link4', (0.0, 0.0, 0.0), (0.0, 12.0, -6.0), 0.1)
+    loop.run(seconds)
+    assert controller.phase is Phase.REACTING
+    assert np.abs(loop.plant.state.joint_velocity).max() > 0.1
+    controller.hold()
+    detections, speeds = [], []
+
+    def note(cycle):
+        detections.append(cycle.result.detection)
+        speeds.append(np.abs(loop.plant.state.joint_velocity).max())
+    loop.run(0.6, note)
+    assert not any(detections)
+    assert controller.phase is Phase.TRACKING
+    assert max(speeds[-100:]) < 0.02

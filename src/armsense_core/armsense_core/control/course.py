@@ -24,6 +24,7 @@ from armsense_core.trajectory import (
 from armsense_core.trajectory.limits import REST
 
 RESUME_RAMP = 0.3    # [s]
+SOFT_STOP = 0.1      # [s] from the arm's own motion: one at once would feel like a contact
 SAME_PLACE = 1e-6    # [rad] between where a segment begins and where the last one has led
 MOTORS_OFF = 'the motors are not enabled'
 ELSEWHERE = 'the arm is led elsewhere since the goal was planned; send it again'
@@ -143,7 +144,7 @@ class Course:
     def rest_from(self, motion: Reference, now: float) -> None:
         """Come to rest from a motion that is nobody's path, such as the arm's own."""
         self._end_waiting(0.0, ErrorCode.INVALID_GOAL, ELSEWHERE)
-        self._now = Segment(now, Brake(motion, self._limits))
+        self._now = Segment(now, Brake(motion, self._limits, SOFT_STOP))
         self._reaction.memory.clear()
 
     def give_to_hand(self) -> None:

@@ -55,10 +55,21 @@ class Brake:
     with the jerk limit.
     """
 
-    def __init__(self, start: Reference, limits: Limits) -> None:
+    def __init__(self, start: Reference, limits: Limits, softly: float = 0.0) -> None:
+        """Plan.
+
+        Args:
+            start: The motion to end.
+            limits: Of acceleration and jerk.
+            softly: Time that a joint without acceleration takes at least [s].
+        """
+        jerk = limits.jerk
+        if softly > 0.0:     # from v to rest with the jerk j takes 2 sqrt(v / j)
+            soft = (start.dq != 0.0) & (start.ddq == 0.0)
+            jerk = np.where(soft, np.minimum(jerk, 4.0 * np.abs(start.dq) / softly**2), jerk)
         self._phases = [
             _brake_phases(float(v), float(a), float(amax), float(jmax))
-            for v, a, amax, jmax in zip(start.dq, start.ddq, limits.acceleration, limits.jerk,
+            for v, a, amax, jmax in zip(start.dq, start.ddq, limits.acceleration, jerk,
                                         strict=True)]
         self._start = start
         self._duration = max(sum(T for T, _ in phases) for phases in self._phases)
