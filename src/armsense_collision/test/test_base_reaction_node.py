@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
@@ -16,9 +17,11 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 import yaml
 
+from armsense_collision.base_reaction_node import BaseReactionNode
 from armsense_core.base import CellLayout
 from armsense_core.model import ArmModel
 from armsense_core.model.base_motion import BaseMotion
+from armsense_driver.health import Level
 from armsense_driver.loop import (
     DirectSubscription,
     event_qos,
@@ -84,6 +87,18 @@ class Arm:
         time.sleep(2e-4)         # the cells first: the node takes what is there
         self.states.publish()
         return self.answers.wait_for(self.seq, 5.0)
+
+
+@pytest.mark.parametrize(('lasting', 'level', 'text'), [
+    ([False, False, False], Level.OK, 'watching, 2 collisions so far'),
+    ([True, True, False], Level.WARN,
+     'watching for more: contact lasts on Fz, Mx, for 3.2 s now')])
+def test_health_says_that_a_contact_lasts(lasting, level, text):
+    result = SimpleNamespace(problem='', lasting=np.array(lasting), lasts_for=3.2)
+    monitor = SimpleNamespace(failed_cells=(), layout=SimpleNamespace(names=('Fz', 'Mx', 'My')))
+    health, = BaseReactionNode.health(SimpleNamespace(
+        _result=result, monitor=monitor, _count=2, _check=None))
+    assert (health.level, health.message) == (level, text)
 
 
 @pytest.fixture(scope='module')

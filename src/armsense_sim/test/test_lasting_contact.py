@@ -11,7 +11,7 @@ from armsense_core.control.goal import GoalRefused
 from armsense_core.control.motion_controller import MotionController
 from armsense_core.model import ArmModel
 from armsense_core.reaction import Phase
-from armsense_core.trajectory import point_to_point
+from armsense_core.trajectory import point_to_point, QuinticSpline
 from armsense_sim.closed_loop import ClosedLoop
 
 MODEL = ArmModel.load('laas4')
@@ -20,12 +20,15 @@ MODEL = ArmModel.load('laas4')
 class Life:
     """One arm through a history, without floor."""
 
-    def __init__(self, strategy):
-        self.controller = MotionController(MODEL, replace(ControllerConfig.of(MODEL), floor=None))
+    def __init__(self, strategy, **reaction):
+        config = ControllerConfig.of(MODEL)
+        self.controller = MotionController(MODEL, replace(
+            config, floor=None, reaction=replace(config.reaction, **reaction)))
         self.controller.reaction.choose(strategy)
         self.loop = ClosedLoop(MODEL, controller=self.controller, monitor=CollisionMonitor(MODEL))
         self.plant = self.loop.plant
         self.detections, self.forces = [], []
+        self.phases = []                          # with a contact that lasted meanwhile
         self.run(1.0)
 
     def run(self, seconds):
@@ -38,6 +41,8 @@ class Life:
         self.forces.append(sum(float(np.linalg.norm(c.force)) for c in self.plant.contact))
         if cycle.result.detection is not None:
             self.detections.append(cycle.time)
+        if cycle.result.lasting.any():
+            self.phases.append(self.controller.phase)
 
     def swing_into_a_wall(self):
         """A goal that leads joint 1 through a wall beside the hand, although a contact lasts."""
@@ -73,6 +78,39 @@ def test_a_payload_that_nobody_told_and_a_light_touch_hide_no_wall():
     life.swing_into_a_wall()
     assert life.run(2.0) >= 1
     assert sum(force > 1.0 for force in life.forces) < 50
+
+
+def test_a_payload_off_centre_and_a_touch_let_nothing_go_on_by_itself():
+    life = Life('resume', timeout=1.0)
+    life.plant.set_payload(0.05, (0.3, 0.0, 0.0))
+    assert life.run(0.5) == 0                     # below the threshold
+    q = life.controller.reference.q
+    way = np.array([q, q + np.array([1.1, 0.0, 0.0, 0.0])])
+    status = life.controller.follow(QuinticSpline([0.0, 3.0], way, np.zeros((2, 4)),
+                                                  np.zeros((2, 4))))
+    life.run(1.0)
+    life.plant.apply_force('link4', (0.0, 0.0, 0.0), (0.0, -12.0, 0.0), 0.1)
+    assert life.run(4.0) >= 1
+    assert Phase.HOLDING in life.phases
+    assert not {Phase.VERIFYING, Phase.RESUMING} & set(life.phases)
+    assert status.suspended
+    assert life.controller.lasting
+
+
+@pytest.mark.parametrize('strategy', ['stop', 'retract'])
+def test_a_wall_is_felt_by_every_goal_that_leads_into_it(strategy):
+    life = Life(strategy)
+    goal = life.controller.reference.q + np.array([0.8, 0.0, 0.0, 0.0])
+    tool = life.plant.pose()[:3, 3]
+    life.plant.place_obstacle('wall', tool + np.array([0.0, 0.22, 0.0]), box=(0.3, 0.1, 0.4),
+                              stiffness=10e3)
+    for _ in range(3):
+        status = life.controller.follow(point_to_point(
+            life.controller.reference.q, goal, life.controller.limits, MODEL, 0.5),
+            allow_lasting=True)
+        assert life.run(2.0) >= 1
+        assert not status.succeeded
+        assert life.forces[-1] < 15.0
 
 
 def test_a_payload_that_is_told_late_ends_the_contact():
