@@ -1,10 +1,16 @@
 """The whole arm in one process: it follows, feels a push of known size, and repeats itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
+from armsense_core.control.config import ControllerConfig
+from armsense_core.control.motion_controller import MotionController
 from armsense_core.model import ArmModel
+from armsense_core.reaction.machine import Phase
+from armsense_core.trajectory import point_to_point
 from armsense_driver.arm_driver import Mode
 from armsense_sim.closed_loop import ClosedLoop
 
@@ -66,17 +72,47 @@ def test_the_same_seed_is_the_same_run(model):
     assert not np.array_equal(ends[0], ends[2])
 
 
-def test_a_driver_that_ends_lowers_the_arm_as_softly_as_the_safe_state():
+@pytest.mark.parametrize('moving', [False, True])
+def test_a_driver_that_ends_lowers_the_arm_as_softly_as_the_safe_state(moving):
     """Joint 2 carries the arm; without current it would fall at 5 rad/s."""
-    fastest = []
+    model, fastest = ArmModel.load('laas4'), []
+    home = np.array([0.0, 0.3, 0.0, -0.3])
     for end in (lambda driver: driver.release(), lambda driver: driver.emergency_stop()):
-        loop = ClosedLoop(ArmModel.load('laas4'), seed=1, home=np.array([0.0, 0.3, 0.0, -0.3]))
+        loop = ClosedLoop(model, seed=1, home=home)
         loop.run(0.3)
+        if moving:
+            loop.controller.follow(point_to_point(home, home + [2.0, 0.0, 0.0, 0.0],
+                                                  loop.controller.limits, model, 0.8))
+            loop.run(0.4)
+        before = abs(loop.plant.state.joint_velocity[0])
         end(loop.driver)
         speeds = []
         loop.run(0.6, lambda _, loop=loop, speeds=speeds: speeds.append(
-            abs(loop.plant.state.joint_velocity[1])))
+            np.abs(loop.plant.state.joint_velocity)))
         assert loop.driver.mode == Mode.DAMPING
         assert not loop.driver.released
-        fastest.append(max(speeds))
+        assert (before > 2.0) == moving
+        assert max(speeds, key=lambda dq: dq[0])[0] < before + 0.2
+        fastest.append(max(dq[1] for dq in speeds))
     assert fastest[0] == fastest[1] < 1.3      # [rad/s]
+
+
+def test_an_arm_that_floats_after_a_collision_stays_slow_when_its_load_falls_off():
+    """It was told of 0.3 kg, which now lift it; without a limit it reaches 3.6 rad/s."""
+    model = ArmModel.load('laas4')
+    controller = MotionController(model, replace(ControllerConfig.of(model), floor=None))
+    controller.reaction.choose('float')
+    loop = ClosedLoop(model, controller=controller, monitor=CollisionMonitor(model), seed=1)
+    loop.run(0.3)
+    loop.plant.set_payload(0.3)
+    controller.set_payload(0.3)
+    loop.monitor.set_model(model.with_payload(0.3))
+    loop.run(0.5)
+    loop.plant.apply_force('link4', (0.0, 0.0, 0.0), (0.0, 10.0, 0.0), 0.05)
+    loop.run(0.03)
+    assert controller.phase is Phase.REACTING
+    loop.plant.set_payload(0.0)
+    speeds = []
+    loop.run(1.5, lambda _: speeds.append(np.abs(loop.plant.state.joint_velocity).max()))
+    assert 0.5 < max(speeds) < 2.0             # it moves, and is braked beyond 1 rad/s
+    assert loop.driver.mode == Mode.ENABLED
