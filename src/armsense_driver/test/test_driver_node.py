@@ -152,3 +152,20 @@ def test_requests_and_cycles_never_run_at_the_same_time(arm, what):
     assert locked[0]
     assert len(locked) > 1
     assert all(locked)
+
+
+def test_a_node_that_shall_end_brakes_until_the_arm_rests(arm):
+    loop = arm.node.make_loop()
+    arm.speaks = True
+    run(arm, 550)
+    assert arm.node.driver.mode == Mode.ENABLED
+    arm.speaks = False                               # the controller ends at the same time
+    cycles = 0
+    while not loop._may_end() and cycles < 1000:     # as the loop asks, once it shall end
+        arm.step()
+        cycles += 1
+        assert arm.node.driver.mode == (Mode.DISABLED if arm.node.driver.released
+                                        else Mode.DAMPING)
+        assert arm.node.driver.fault is None
+    assert 100 <= cycles < 110                       # 0.1 s without motion is rest
+    assert arm.node.driver.released
