@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance
 import numpy as np
 import pytest
 from rclpy.task import Future
@@ -162,6 +163,15 @@ def test_a_wish_that_nobody_knows_is_refused(server, frame, text):
     handle = server.send([0.1, 0.0, 0.0, 0.0], frame=frame)
     assert handle.status == GoalStatus.STATUS_ABORTED
     assert text in server.result(handle).error_string
+
+
+def test_a_tolerance_that_is_no_number_is_refused(server):
+    """It would be passed by nothing, and the arm would press on."""
+    handle = Handle(HOME + [0.1, 0.0, 0.0, 0.0], 0.5)
+    handle.request.path_tolerance = [JointTolerance(name='joint1', position=float('nan'))]
+    server.execute(handle)
+    assert handle.status == GoalStatus.STATUS_ABORTED
+    assert 'tolerance path is [nan' in server.result(handle).error_string
 
 
 def test_a_client_that_cancels_is_told_so(server):

@@ -268,6 +268,19 @@ def test_a_short_trajectory_that_ends_in_motion_is_refused_also_from_beside_it()
         IdealLoop().controller.follow_waypoints([0.0, 0.1], q, [NONE, [0.2, 0, 0, 0]])
 
 
+@pytest.mark.parametrize('terms', [
+    lambda nan: {'tolerances': Tolerances(path=np.full(4, nan), goal=np.zeros(4))},
+    lambda nan: {'tolerances': Tolerances(path=np.zeros(4), goal=np.full(4, nan))},
+    lambda nan: {'tolerances': Tolerances(path=np.zeros(4), goal=np.zeros(4), goal_time=nan)},
+    lambda nan: {'start': nan}])
+def test_terms_that_are_no_numbers_are_refused(terms):
+    loop = IdealLoop()
+    with pytest.raises(ArmsenseError, match='nan'):
+        loop.controller.follow_waypoints([1.2], [GOAL], **terms(math.nan))
+    loop.run(0.1)
+    assert not loop.controller.moving
+
+
 def test_refusals_carry_code_and_violation():
     loop = Loop()
     with pytest.raises(GoalRefused) as caught:

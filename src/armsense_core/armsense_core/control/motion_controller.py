@@ -14,6 +14,7 @@ takes too long for that the arm stops on its path, and the goal begins there.
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
 from threading import Lock
 from typing import NamedTuple
 
@@ -245,6 +246,8 @@ class MotionController(MotionCycle):
             return self._accept(trajectory, terms, entry.begin, planned, status)
 
     def _entry(self, now: Reference, duration: float, start: float | None) -> Entry:
+        if start is not None and not math.isfinite(start):
+            raise GoalRefused(ErrorCode.INVALID_GOAL, f'a trajectory cannot begin at {start} s')
         if not self._course.moving:
             return Entry(Reference.at_rest(now.q), start, rests=True)
         if start is not None:

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from armsense_core.errors import BadValue
 from armsense_core.trajectory.reference import Array
 
 
@@ -28,6 +29,12 @@ class Tolerances:
     path: Array               # [rad] during the motion
     goal: Array               # [rad] at its end
     goal_time: float = 1.0    # [s] after the end until the goal must be met; 0: at once
+
+    def __post_init__(self) -> None:
+        for name, value in (('path', self.path), ('goal', self.goal),
+                            ('goal_time', self.goal_time)):
+            if np.isnan(value).any():      # nothing is beyond it: it would watch nothing
+                raise BadValue(f'tolerance {name}', np.asarray(value).tolist(), 'a number')
 
 
 class Verdict:
