@@ -483,6 +483,25 @@ def test_an_arm_that_floats_without_the_load_it_was_told_of_stays_slow(mass):
     assert 0.5 < max(speeds) < 2.0                   # frictionless: it would not stop
 
 
+def test_a_payload_that_the_motors_cannot_hold_is_refused():
+    loop = Loop()
+    loop.run(0.1)
+    before = loop.torques[-1].copy()
+    for mass in (1e6, 20.0, math.nan):
+        with pytest.raises(ArmsenseError, match='payload of .* kg: joint2 would|mass'):
+            loop.controller.set_payload(mass)
+    loop.run(0.1)
+    np.testing.assert_allclose(loop.torques[-1], before, atol=0.01)
+    loop.controller.set_payload(0.4)
+
+
+@pytest.mark.parametrize('ahead', [1e9, math.inf])
+def test_a_goal_that_begins_in_the_far_future_is_refused(ahead):
+    loop = IdealLoop()
+    with pytest.raises(GoalRefused, match='from now; at most 600 s'):
+        loop.controller.follow_waypoints([1.2], [GOAL], start=loop.controller.time + ahead)
+
+
 def test_an_arm_that_verifies_while_it_lets_go_takes_goals_afterwards():
     loop = IdealLoop(strategy='resume', quiet_time=0.05, timeout=0.5)
     status = loop.controller.follow(path())

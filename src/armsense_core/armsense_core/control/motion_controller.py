@@ -14,7 +14,6 @@ takes too long for that the arm stops on its path, and the goal begins there.
 from __future__ import annotations
 
 from collections.abc import Callable
-import math
 from threading import Lock
 from typing import NamedTuple
 
@@ -176,8 +175,14 @@ class MotionController(MotionCycle):
 
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
                     inertia: ArrayLike | None = None) -> None:
-        """What the tool carries (as `ArmModel.with_payload`), without a jump of torque."""
+        """What the tool carries (as `ArmModel.with_payload`), without a jump of torque.
+
+        Raises:
+            ArmsenseError: The motors could not hold it where the arm is: such a load pulls away.
+        """
         model = self._base_model.with_payload(mass, center, inertia)
+        if self.state is not None:
+            self._check_weight(model, mass, self.state.q)
         self._planner.model = model.replace()
         self._requests.append(lambda: self._begin_model(model))
 
@@ -209,6 +214,14 @@ class MotionController(MotionCycle):
         return self._course.moving
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _check_weight(self, model: ArmModel, mass: float, q: Array) -> None:
+        weight = np.abs(model.gravity_torque(q))
+        for joint, torque, most in zip(self.limits.joints, weight, self.limits.torque,
+                                       strict=True):
+            if not torque <= most:
+                raise ArmsenseError(f'a payload of {mass:g} kg: {joint} would have to hold '
+                                    f'{torque:.3g} Nm where the arm is; it has {most:.3g} Nm')
 
     def _ready(self, terms: Terms = NO_TERMS) -> Reference:
         """The reference that a new goal starts from."""
@@ -246,8 +259,9 @@ class MotionController(MotionCycle):
             return self._accept(trajectory, terms, entry.begin, planned, status)
 
     def _entry(self, now: Reference, duration: float, start: float | None) -> Entry:
-        if start is not None and not math.isfinite(start):
-            raise GoalRefused(ErrorCode.INVALID_GOAL, f'a trajectory cannot begin at {start} s')
+        if start is not None and not start - self.time <= self.config.longest_goal:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory begins {start - self.time:g}'
+                              f' s from now; at most {self.config.longest_goal:g} s (longest_goal)')
         if not self._course.moving:
             return Entry(Reference.at_rest(now.q), start, rests=True)
         if start is not None:
