@@ -102,7 +102,7 @@ class EffortBack:
 
     def restart(self) -> None:
         """The bridge's program begins anew."""
-        self.driver = EffortBridge(self._config, guard_limits(self.model),
+        self.driver = EffortBridge(self.model, guard_limits(self.model),
                                    clock=self._clocks.monotonic_ns)
 
     def physics(self) -> list[float]:

@@ -3,17 +3,25 @@
 For robots run by ros2_control (Gazebo, UR, Franka, ...): there is no board that could close a loop
 or damp by itself, so the law `kp (p_ref - p) + kd (v_ref - v) + torque` and the safe state are
 computed here, and silence of the robot is noticed here.
+
+A board damps a thousand times a second; here a joint of inertia M that is damped by D at states
+every T multiplies its speed by 1 - D T / M from one to the next, which swings up beyond two, and
+beyond one if the effort comes a state late. So D is lowered to what the robot's pace allows.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, nan
 from statistics import median_low
 
+import numpy as np
+
+from armsense_core.control.drivetrain import Drivetrain
 from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmConfig
+from armsense_core.model import ArmModel
 from armsense_driver.arbiter import Arbiter, ArbiterSettings, Clock, Mode, STATES_TO_ANSWER
 from armsense_driver.command_guard import GuardLimits
 from armsense_driver.faults import Fault, FaultKind
@@ -21,28 +29,33 @@ from armsense_driver.joint_map import JointCommand, Reading
 
 NO_STATES = 'no joint states arrive'
 TRUSTED = 4   # stamps in a row that advance
+STABLE = 0.8  # of D T / M: an effort may come a state late
 PACE = 15     # newest times between two states; their median is the robot's period
 
 
 class EffortBridge(Arbiter):
     """Reads the joint states of one arm and closes its loops."""
 
-    def __init__(self, config: ArmConfig, limits: GuardLimits,
+    def __init__(self, model: ArmModel, limits: GuardLimits,
                  settings: ArbiterSettings | None = None, clock: Clock | None = None) -> None:
         """Make a bridge.
 
         Args:
-            config: The arm.
+            model: The arm; its inertia tells how much damping is stable.
             limits: Of its joints.
             settings: Times; None: those of an arm with boards, at the rate of its arm file.
             clock: Monotonic time [ns]; None: virtual time, one period per state.
         """
+        config = model.config
+        assert config is not None
         super().__init__(limits, settings or ArbiterSettings(period=1.0 / config.rate), clock)
         self.names = config.joint_names
         self._lack = NO_STATES             # empty: states come and are of use
         self._torque_per_ampere = [j.torque_per_ampere for j in config.joints.values()]
         self._stamps = StampClock()
         self._pace: deque[int] = deque(maxlen=PACE)    # [ns]
+        self._model, self._rotor = model.replace(), np.diag(Drivetrain(model).rotor)
+        self._damping = np.array(limits.damping)       # [Nm s/rad] that is wanted, (n,)
 
     def why_not_enabled(self) -> str:
         return super().why_not_enabled() or (
@@ -87,6 +100,9 @@ class EffortBridge(Arbiter):
             self.mode = Mode.DISABLED
         if self._lack:
             self.fail(Fault(FaultKind.JOINT_STATES, self._lack))
+        else:
+            self.guard.limits = replace(
+                self.guard.limits, damping=self.stable_damping(reading.position))
         self.reading = reading
         self._check_state(reading)
         self._check_rest()
@@ -113,6 +129,17 @@ class EffortBridge(Arbiter):
         return Reading([position[k] for k in order], [velocity[k] for k in order],
                        [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],
                        torque, [], [], nan)
+
+    def stable_damping(self, position: Sequence[float]) -> list[float]:
+        """What of the safe state's damping the robot's pace allows [Nm s/rad], (n,)."""
+        period = 1e-9 * median_low(self._pace) if self._pace else self.rules.period
+        M = self._model.mass_matrix(np.array(position)) + self._rotor     # (n, n)
+        damping = np.minimum(self._damping, STABLE * M.diagonal() / max(period, 1e-6))
+        # Joints that move each other are quicker than each alone.
+        root = np.sqrt(damping)
+        fastest = np.linalg.eigvalsh(root[:, None] * np.linalg.inv(M) * root)[-1]   # [1/s]
+        share = min(1.0, STABLE / max(fastest * period, 1e-9))
+        return (share * damping).tolist()
 
     def efforts(self, reading: Reading) -> list[float]:
         """What to send to the robot now [Nm], (n,)."""

@@ -49,7 +49,7 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         settings = self._settings
         model = self._load()
         assert model.config is not None
-        driver = EffortBridge(model.config, guard_limits(model), ArbiterSettings(
+        driver = EffortBridge(model, guard_limits(model), ArbiterSettings(
             period=1.0 / model.config.rate, **self._rules()), clock=time.monotonic_ns)
         self._reported = ''
         self._stamp = 0            # [ns] of the newest joint states

@@ -17,7 +17,7 @@ ZERO = [0.0] * 4
 @pytest.fixture
 def bridge():
     model = ArmModel.load('laas4')
-    return EffortBridge(model.config, guard_limits(model))
+    return EffortBridge(model, guard_limits(model))
 
 
 def read(bridge, q=Q, dq=ZERO, effort=ZERO):
@@ -144,7 +144,7 @@ class Robot:
     def __init__(self, period):
         model = ArmModel.load('laas4')
         self.now, self.period = 10**9, round(period * 1e9)
-        self.bridge = EffortBridge(model.config, guard_limits(model), clock=lambda: self.now)
+        self.bridge = EffortBridge(model, guard_limits(model), clock=lambda: self.now)
         for _ in range(20):
             self.tell()
         assert self.bridge.enable().success
