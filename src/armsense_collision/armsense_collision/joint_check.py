@@ -54,7 +54,7 @@ class JointCheck:
             self._event = seq, stamp
         reading = base.reading
         explanation = self._watch.step(q, self._joints, Side(
-            reading.residual, base.threshold, reading.valid), event, dt)
+            reading.residual, base.threshold, reading.valid, bool(base.lasting.any())), event, dt)
         if explanation is None:
             return None
         lies = explanation.best.kind in UNITS and explanation.consistent
@@ -98,4 +98,5 @@ def describe(cause: Cause) -> str:
 
 
 def _side(message: Any) -> Side:
-    return Side(np.array(message.filtered), np.array(message.threshold), bool(message.valid))
+    return Side(np.array(message.filtered), np.array(message.threshold), bool(message.valid),
+                any(message.lasting))

@@ -54,8 +54,9 @@ class Bench:
             felt = self.base.step(read, force, np.ones(4, bool), DT)
             self.plant.step(tau, DT)
             explanation = self.watch.step(
-                read, Side(joint.filtered, joint.threshold, joint.valid),
-                Side(felt.reading.residual, felt.threshold, felt.reading.valid),
+                read, Side(joint.filtered, joint.threshold, joint.valid, joint.lasting.any()),
+                Side(felt.reading.residual, felt.threshold, felt.reading.valid,
+                     felt.lasting.any()),
                 joint.detection is not None or felt.detection is not None, DT)
             if explanation is not None:
                 found.append(explanation)
@@ -84,6 +85,26 @@ def test_a_push_is_located_by_both(bench, force):
     T = bench.model.frame_pose(bench.plant.state.joint_position, 'link4')
     gap = np.cross(T[:3, :3] @ inside + T[:3, 3] - touch.point, force) / np.linalg.norm(force)
     assert np.linalg.norm(gap) < 0.015
+
+
+def test_of_a_further_push_only_what_is_new_is_located(bench):
+    inside = np.array([0.05, 0.0, 0.0])
+    first, second = np.array([0.0, 0.0, -8.0]), np.array([0.0, -8.0, 0.0])
+    bench.plant.apply_force('link4', inside, first)
+    np.testing.assert_allclose(bench.look().best.touch.force, first, atol=0.6)
+    bench.run(1500)                                    # somebody leans on it
+    bench.plant.apply_force('link4', inside, second)
+    touch = bench.look().best.touch
+    assert touch.link == 'link4'
+    np.testing.assert_allclose(touch.force, second, atol=0.8)
+
+
+def test_a_contact_that_has_ended_is_not_taken_from_the_next(bench):
+    inside = np.array([0.05, 0.0, 0.0])
+    bench.plant.apply_force('link4', inside, (0.0, 0.0, -8.0), 0.4)
+    bench.run(2500)
+    bench.plant.apply_force('link4', inside, (0.0, 8.0, 0.0))
+    np.testing.assert_allclose(bench.look().best.touch.force, (0.0, 8.0, 0.0), atol=0.8)
 
 
 @pytest.mark.parametrize('joint', range(4))

@@ -4,6 +4,9 @@ The two residuals pass low passes of different gains. Each passes the other's as
 show the same instant of a force that changes; some time constants after the event they are
 explained by one cause: a contact, with link, point and force, or something that lies. A second
 look follows, for what begins with a jump (an encoder that slips) looks like a blow at first.
+
+While a contact lasts, what it has been explained by is known: of a further event only the rest is
+explained, else an old contact on one link would bend force and point of a new one on another.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ Array = NDArray[np.float64]
 
 SETTLED = 3.0     # time constants of both low passes from the event to the first look
 SECOND = 4.0      # times as long from the first look to the second
+FALL = 0.2        # [s] in which what is known falls with a contact that becomes weaker
 
 
 class Side(NamedTuple):
@@ -31,6 +35,7 @@ class Side(NamedTuple):
     residual: Array
     threshold: Array
     valid: bool
+    lasting: bool = False   # a contact lasts, as its detector says
 
 
 class ContactWatch:
@@ -44,6 +49,8 @@ class ContactWatch:
         self._gains = joint_gain, base_gain
         self._settle = SETTLED * (1.0 / joint_gain + 1.0 / base_gain)
         self._tau, self._felt = np.zeros(n), np.zeros(k)
+        self._known = np.zeros(n + k)   # of both, what was explained before this event
+        self._explained = np.zeros(n + k)
         self._due = math.inf      # [s] until the next look
         self._looks = 0           # since the event
 
@@ -64,16 +71,29 @@ class ContactWatch:
         joint_gain, base_gain = self._gains
         self._tau = self._tau - math.expm1(-base_gain * dt) * (joints.residual - self._tau)
         self._felt = self._felt - math.expm1(-joint_gain * dt) * (base.residual - self._felt)
+        self._follow_known(joints.lasting or base.lasting, dt)
         if event and (math.isinf(self._due) or self._looks):
             self._due, self._looks = self._settle, 0
+            self._known = self._explained
         self._due -= dt
         if self._due > 0.0:
             return None
         self._due = math.inf if self._looks else SECOND * self._settle
         self._looks += 1
-        self._explainer.weigh(_covariance(self._tau, joints.threshold),
-                              _covariance(self._felt, base.threshold))
-        return self._explainer.explain(q, self._tau, self._felt)
+        self._explained = np.concatenate([self._tau, self._felt])
+        tau, felt = np.split(self._explained - self._known, [len(self._tau)])
+        self._explainer.weigh(_covariance(tau, joints.threshold),
+                              _covariance(felt, base.threshold))
+        return self._explainer.explain(q, tau, felt)
+
+    def _follow_known(self, lasting: bool, dt: float) -> None:
+        """Forget what was explained with the contact; let it fall with one that becomes weaker."""
+        if not (lasting or math.isfinite(self._due)):
+            self._explained = 0.0 * self._explained
+            return
+        now, known = np.concatenate([self._tau, self._felt]), self._explained
+        weaker = now * known < known**2
+        self._explained = known - math.expm1(-dt / FALL) * weaker * (now - known)
 
 
 def _covariance(residual: Array, threshold: Array) -> Array:
