@@ -106,8 +106,11 @@ def test_a_goal_that_is_not_reached_lets_go():
     pressing.expect_letting_go()
 
 
-def test_a_goal_without_tolerances_ends_where_the_arm_is():
-    pressing = Pressing('laas4', tolerances=Tolerances(path=np.zeros(4), goal=np.zeros(4)))
+@pytest.mark.parametrize('law', ['computed_torque', 'pid_position', 'pd_gravity',
+                                 'joint_impedance', 'pi_velocity'])
+def test_a_goal_without_tolerances_ends_where_the_arm_is(law):
+    """Nobody watches how far the reference goes; the driver must not take it for a mistake."""
+    pressing = Pressing('laas4', law, tolerances=Tolerances(path=np.zeros(4), goal=np.zeros(4)))
     pressing.until(lambda: not pressing.status.active)
     assert pressing.status.succeeded
     pressing.expect_letting_go()

@@ -12,6 +12,8 @@ from armsense_core.control.types import ArmState, Array, Command, constant
 from armsense_core.model import ArmModel
 from armsense_core.trajectory.limits import Limits
 
+# [rad] A place further away pulls no harder; the driver takes 0.5 for a mistake and brakes.
+REACH = 0.4
 NEAR = 0.8   # of the velocity limit, from which on torque that makes a motor faster fades
 
 
@@ -28,8 +30,9 @@ class Limiter:
 
     Torque that a joint cannot give is taken from its feedback: the gains are scaled so that
     feed-forward and feedback together reach the limit, at the state that the command answers.
-    A motor close to its velocity limit gets no torque that makes it faster, one beyond it is
-    braked: behind a soft spring a strong law would race the rotor.
+    A place that an arm cannot follow to, for something holds it, is commanded no further than
+    `REACH` from it. A motor close to its velocity limit gets no torque that makes it faster, one
+    beyond it is braked: behind a soft spring a strong law would race the rotor.
     """
 
     def __init__(self, model: ArmModel, limits: Limits) -> None:
@@ -57,8 +60,8 @@ class Limiter:
                 return Limited(self.damping(state), f'the law gave {_worst(command)}', True)
             total = tau + kp * (p - theta) + kd * (v - dtheta)
             fast = dtheta * total > 0.0 and abs(dtheta) > NEAR * fastest
-            if not fast and low <= p <= high and -speed <= v <= speed and (
-                    -limit <= tau <= limit) and -limit <= total <= limit:
+            if not fast and low <= p <= high and -REACH <= p - theta <= REACH and (
+                    -speed <= v <= speed) and -limit <= tau <= limit and -limit <= total <= limit:
                 rows.append((p, v, tau, kp, kd, ki))
                 continue
             kept = False
@@ -67,7 +70,8 @@ class Limiter:
                 total = min(abs(total), most) * (1.0 if dtheta > 0.0 else -1.0)
                 rows.append((min(max(p, low), high), 0.0, total, 0.0, 0.0, 0.0))
                 continue
-            p, v = min(max(p, low), high), min(max(v, -speed), speed)
+            p = min(max(min(max(p, theta - REACH), theta + REACH), low), high)
+            v = min(max(v, -speed), speed)
             tau = min(max(tau, -limit), limit)
             share = _share(tau, kp * (p - theta) + kd * (v - dtheta), limit)
             rows.append((p, v, tau, share * kp, share * kd, share * ki))
