@@ -156,7 +156,11 @@ class Stop(Invariant):
 
 
 class Reference(Invariant):
-    """References stay within position, velocity, acceleration and jerk."""
+    """References stay within position, velocity and acceleration; plans within jerk, too.
+
+    Only a joint whose reference begins anew in this cycle, at the arm, is not compared with the
+    cycle before.
+    """
 
     name = 'reference_limits'
     bound = 'limits of the arm, 1 to 5 % for finite differences'
@@ -164,32 +168,45 @@ class Reference(Invariant):
 
     def __init__(self) -> None:
         super().__init__()
-        self._last: tuple[Array, Array, Array] | None = None
-        self._begun: tuple[object, int] = (None, 0)    # controller, and its beginnings at the arm
+        self._last: tuple[Array, Array] | None = None      # [rad] and [rad/s^2] of the reference
+        self._speed: Array | None = None                   # [rad/s] from its positions
+        self._begun: tuple[object, Array] | None = None    # controller, beginnings of each joint
+        self._planned = False
 
     def cycle(self, world: World) -> None:
         controller, reference = world.controller, world.controller.reference
-        smooth = world.stepped and reference is not None and not world.floats and (
-            controller.phase in (Phase.TRACKING, Phase.RESUMING))
-        if not smooth:
-            self._last = None
+        if not world.stepped or reference is None or controller.phase is Phase.SAFE:
+            self._last = self._speed = None
             return
-        before, dt = self._last, world.dt
-        self._last = reference.q, reference.dq, reference.ddq
-        limits, q, dq, ddq = world.limits, *self._last
+        limits, q, dq, ddq = world.limits, *reference[:3]
         self._within(world, ('position', np.maximum(q - limits.upper, limits.lower - q), 1e-6),
                      ('velocity', np.abs(dq), 1.001 * limits.velocity),
                      ('acceleration', np.abs(ddq), 1.03 * limits.acceleration))
+        before, self._last = self._last, (q, ddq)
         begun, self._begun = self._begun, (controller, controller.restarts)
-        if before is None or begun != self._begun or dt <= 0.0:
-            return                                     # led from where the arm is
-        free = (q > limits.lower) & (q < limits.upper)      # who is at a limit stops there
-        self._within(world, ('velocity of steps', np.abs(q - before[0]) / dt,
+        planned, self._planned = self._planned and controller.planned, controller.planned
+        if before is None or begun is None or begun[0] is not controller or world.dt <= 0.0:
+            self._speed = None
+            return
+        self._compare(world, before, begun[1] == controller.restarts, planned)
+
+    def _compare(self, world: World, before: tuple[Array, Array], led: Array,
+                 planned: bool) -> None:
+        """With the cycle before; joints that are not led begin where the arm is."""
+        assert self._last is not None
+        limits, dt, q = world.limits, world.dt, self._last[0]
+        # Who is planned to a limit, or brakes on the way there, stops at it.
+        free = (q > limits.lower) & (q < limits.upper)
+        speed = np.where(led, (q - before[0]) / dt, np.nan)
+        change = (0.0 * speed if self._speed is None else speed - self._speed) * free / dt
+        self._speed = speed
+        self._within(world, ('velocity of steps', np.abs(np.nan_to_num(speed)),
                              1.01 * limits.velocity + 0.01),
-                     ('acceleration of steps', np.abs(dq - before[1]) * free / dt,
-                      1.03 * limits.acceleration + 1.5),
-                     ('jerk of steps', np.abs(ddq - before[2]) * free / dt,
-                      1.05 * limits.jerk + 30.0))
+                     ('acceleration of steps', np.abs(np.nan_to_num(change)),
+                      1.03 * limits.acceleration + 1.5))
+        if planned:
+            jerk = np.abs(self._last[1] - before[1]) * (free & led) / dt
+            self._within(world, ('jerk of steps', jerk, 1.05 * limits.jerk + 30.0))
 
     def _within(self, world: World, *limited: tuple[str, Array, Array | float]) -> None:
         self.checks += 1

@@ -27,9 +27,10 @@ PUSH = np.array([0.0, 2.0, 0.0, 0.0])
 RELEASE = np.full(4, 0.3)     # [Nm] below which the detector calls a contact ended
 
 
-def admittance(m=0.0, f=1.0, k=0.0, speed=10.0, distance=10.0):
+def admittance(m=0.0, f=1.0, k=0.0, speed=10.0, distance=10.0, acceleration=1e9):
     one = np.ones(1)
-    return Admittance(m * one, f * one, k * one, speed * one, distance * one)
+    return Admittance(m * one, f * one, k * one, speed * one, (-distance * one, distance * one),
+                      acceleration * one)
 
 
 def respond(plant, torque, steps, dt):
@@ -74,19 +75,29 @@ def test_admittance_is_bounded_for_any_parameter_and_step(m, f, k, r, dt):
     assert np.abs(out[:, 1]).max() <= 2.0 + 1e-12
 
 
+@settings(max_examples=80, deadline=None)
+@given(m=st.floats(0, 5), f=st.floats(0.01, 100), k=st.floats(0, 1e3),
+       torques=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6),
+       dt=st.floats(5e-4, 0.01))
+def test_admittance_keeps_its_acceleration_whatever_pushes(m, f, k, torques, dt):
+    plant = admittance(m, f, k, speed=2.0, distance=0.5, acceleration=15.0)
+    v = np.concatenate([[0.0], *(respond(plant, r, 60, dt)[:, 1] for r in torques)])
+    assert np.abs(np.diff(v)).max() <= 15.0 * dt * (1 + 1e-9)
+
+
 def test_memory_drives_the_path_back():
     path = QuinticSpline([0.0, 1.0, 2.0], [HOME, HOME + 0.3, HOME + [0.1, 0.5, 0.2, 0.0]])
     memory = PathMemory(1.0)
     for k in range(1700):
         memory.record(path.sample(k * DT), DT)
-    back = memory.backwards(0.5)
+    back = memory.backwards(0.5, LIMITS)
     np.testing.assert_allclose(back.sample(0.0).q, path.sample(1.7).q, atol=0.03)
     np.testing.assert_allclose(back.sample(back.duration).q, path.sample(0.7).q, atol=0.03)
     ways = np.array([path.sample(t).q for t in np.linspace(0.6, 1.75, 2000)])
     for t in np.linspace(0.0, back.duration, 40):
         assert np.abs(ways - back.sample(t).q).max(axis=1).min() < 2e-3
     np.testing.assert_allclose(back.sample(back.duration).dq, 0.0, atol=1e-9)
-    assert PathMemory(1.0).backwards(1.0) is None
+    assert PathMemory(1.0).backwards(1.0, LIMITS) is None
 
 
 def test_memory_forgets_how_long_the_arm_rested():
@@ -96,7 +107,7 @@ def test_memory_forgets_how_long_the_arm_rested():
     memory = PathMemory(2.0)
     for k in range(1320):
         memory.record(path.sample(k * 5e-3), 5e-3)
-    back = memory.backwards(0.5)
+    back = memory.backwards(0.5, LIMITS)
     assert back.duration == pytest.approx(2 * 1.6, abs=0.2)   # both motions at half the speed
     np.testing.assert_allclose(back.sample(0.0).q, path.sample(1319 * 5e-3).q, atol=1e-9)
     np.testing.assert_allclose(back.sample(back.duration).q, HOME, atol=1e-9)
@@ -158,7 +169,7 @@ def test_retract_moves_with_the_push_and_holds_when_it_is_gone():
 def test_overreaction_multiplies_the_reflex():
     ways = []
     for gain in (1.0, 4.0):
-        m = machine('retract', overreaction=(gain,), inertia=(0.0,), drag=(20.0,))
+        m = machine('retract', overreaction=(gain,), inertia=(1.0,), drag=(20.0,))
         m.step(at(), PUSH, HIT, DT)
         ways.append(run(m, 0.1, PUSH).reference.q[1] - HOME[1])
     assert ways[1] == pytest.approx(4.0 * ways[0], rel=1e-6)
@@ -414,7 +425,8 @@ def test_whoever_names_no_inertia_yields_with_that_of_the_joints():
         return arm.step(at(), np.ones(4), None, DT).reference.dq
 
     def expected(m, f):
-        plant = Admittance(np.array(m), np.array(f), ZERO, np.ones(4), np.ones(4))
+        plant = Admittance(np.array(m), np.array(f), ZERO, np.ones(4), (-np.ones(4), np.ones(4)),
+                           np.full(4, 1e9))
         plant.step(np.ones(4), DT)
         return plant.step(np.ones(4), DT)[1]
 

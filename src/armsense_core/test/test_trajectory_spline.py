@@ -166,23 +166,6 @@ def test_a_brake_ends_at_rest_within_the_limits(v, a):
     np.testing.assert_allclose(brake.sample(brake.duration).q, q, atol=1e-5)
 
 
-@pytest.mark.parametrize('v', [1e-6, 0.15, 1.0, 2.4])
-def test_a_soft_brake_takes_its_time_and_no_less(v):
-    bounds = limits()
-    start = Reference(np.zeros(4), np.array([v, -v, 0, 0]), np.zeros(4))
-    brake = Brake(start, bounds, 0.1)
-    peak = np.abs([brake.sample(t).ddq for t in np.linspace(0.0, 0.1, 201)]).max()
-    if 2 * v / 0.1 <= bounds.acceleration[0]:
-        assert brake.duration == pytest.approx(0.1)
-        assert peak == pytest.approx(2 * v / 0.1, rel=0.02)
-    else:
-        assert brake.duration > 0.1                  # the limit of acceleration asks for more
-        assert peak <= bounds.acceleration[0] + 1e-9
-    np.testing.assert_allclose(brake.sample(brake.duration).dq, 0.0, atol=1e-9)
-    fast = Reference(np.zeros(4), np.array([4.5, 0, 0, 0]), np.zeros(4))
-    assert Brake(fast, bounds, 0.01).duration == Brake(fast, bounds).duration
-
-
 def test_the_brake_is_the_shortest_one():
     # From constant velocity the time-optimal stop is v/a + a/j, or 2 sqrt(v/j) for small v.
     bounds = limits()

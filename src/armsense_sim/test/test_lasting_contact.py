@@ -71,7 +71,7 @@ def test_whoever_leans_on_the_arm_hides_no_wall(strategy):
 
 def test_a_payload_that_nobody_told_and_a_light_touch_hide_no_wall():
     life = Life('retract')
-    life.plant.set_payload(0.13)
+    life.plant.set_payload(0.12)
     assert life.run(1.0) == 0                     # below the threshold
     life.plant.apply_force('link4', (0.0, 0.0, 0.0), (0.0, 12.0, 0.0), 0.1)
     assert life.run(4.0) == 1

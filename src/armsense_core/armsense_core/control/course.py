@@ -24,7 +24,7 @@ from armsense_core.trajectory import (
 from armsense_core.trajectory.limits import REST
 
 RESUME_RAMP = 0.3    # [s]
-SOFT_STOP = 0.1      # [s] from the arm's own motion: one at once would feel like a contact
+SOFT_STOP = 0.1      # [s]
 SAME_PLACE = 1e-6    # [rad] between where a segment begins and where the last one has led
 MOTORS_OFF = 'the motors are not enabled'
 ELSEWHERE = 'the arm is led elsewhere since the goal was planned; send it again'
@@ -141,10 +141,22 @@ class Course:
             self._now = Segment(now, stop_on_path(driven.trajectory, now - driven.begin,
                                                   self._limits))
 
-    def rest_from(self, motion: Reference, now: float) -> None:
-        """Come to rest from a motion that is nobody's path, such as the arm's own."""
+    def rest_from(self, motion: Reference, now: float, *, softly: bool = False) -> None:
+        """Come to rest from a motion that is nobody's path, such as the arm's own.
+
+        Args:
+            motion: To go on with.
+            now: [s]
+            softly: In `SOFT_STOP`, where floor and arm leave room for it. What the arm carries
+                without being told pushes it when it brakes hard, like a contact.
+        """
         self._end_waiting(0.0, ErrorCode.INVALID_GOAL, ELSEWHERE)
-        self._now = Segment(now, Brake(motion, self._limits, SOFT_STOP))
+        brake = Brake(motion, self._limits)
+        if softly:
+            soft = Brake(motion, self._limits.gentler(np.abs(motion.dq) / SOFT_STOP))
+            if self._guard.allows_line(motion.q, soft.sample(soft.duration).q):
+                brake = soft
+        self._now = Segment(now, brake)
         self._reaction.memory.clear()
 
     def give_to_hand(self) -> None:

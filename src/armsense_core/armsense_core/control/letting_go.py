@@ -3,7 +3,9 @@
 A reference that stands inside an obstacle would press on for ever. So for a moment the place to
 hold is where the arm is, cycle by cycle, and the law carries nothing but the weight: what was
 squeezed pushes the arm back until nothing is squeezed, and there it stays. The reference goes
-there smoothly: a wound spring that is let go at once hurls its motor back.
+there within the limits of velocity and acceleration: a wound spring that is let go at once hurls
+its motor back. Only where that would take longer than a quarter of a second, for the reference is
+too deep inside and the joint is slow, it begins nearer to the arm: whoever is clamped comes first.
 
 It happens once. An arm that carries more than it was told also presses, and to let go again and
 again would let it sink; only what has been let go of can be pressed against anew.
@@ -17,12 +19,13 @@ from armsense_core.control.active_law import ActiveLaw
 from armsense_core.control.config import ControllerConfig
 from armsense_core.control.law import spread
 from armsense_core.control.types import ArmState, Command, Reference
-from armsense_core.trajectory import Limits
+from armsense_core.trajectory import Limits, Pursuit
 
-FADE = 0.1      # [s] at least, in which the gap between reference and arm closes
 WAIT = 0.1      # [s] of pressing at rest
 STILL = 0.05    # [rad/s] below which an arm rests
-LENGTH = 0.3    # [s] of letting go
+LENGTH = 0.3    # [s] of letting go, once the reference is at the arm; twice until it is there
+THERE = 0.2     # of the tolerance, within which it is
+NEAR = 0.01     # [s^2] times the acceleration: from so far the reference is back in 0.25 s
 GONE = 0.5      # of the tolerances, below which nothing is pressed against any more
 
 
@@ -40,15 +43,17 @@ class LettingGo:
         self._limits, self._laws = limits, laws
         self._tolerance = spread('hold_tolerance', config.hold_tolerance, len(limits.torque))
         self._torque = config.hold_torque * limits.torque   # [Nm] (n,)
-        self._gap = np.zeros(len(limits.torque))            # [rad] to close, (n,)
-        self._closed = self._length = 0.0                   # [s] since it began to, until it has
+        self._pursuit: Pursuit | None = None                # leads the reference to the arm
+        self._nobody = np.zeros(len(limits.torque), bool)
+        # Joints whose reference begins nearer to the arm in this cycle, (n,).
+        self.shortened = self._nobody
         self._armed = False
         self._pressed = self._left = 0.0                    # [s]
 
     @property
     def active(self) -> bool:
         """The place to hold moves with the arm or towards it."""
-        return self._left > 0.0 or self._closed < self._length
+        return self._pursuit is not None
 
     def arm(self) -> None:
         """The arm has given up: whatever it presses against is to be let go of."""
@@ -57,29 +62,35 @@ class LettingGo:
 
     def end(self) -> None:
         """Somebody else leads the arm."""
-        self._pressed = self._left = self._closed = self._length = 0.0
+        self._pressed = self._left = 0.0
+        self._pursuit = None
 
     def begin_at(self, state: ArmState, reference: Reference) -> Reference:
-        """The arm's own motion, to go on with; `close_gap` leads there from the reference."""
+        """The arm's own motion, to go on with; `lead` goes there from the reference."""
         self._laws.relax(state)
         q, dq = self._laws.law.feedback(state)
-        fastest = self._limits.velocity
-        own = Reference(self._limits.inside(q), np.clip(dq, -fastest, fastest), np.zeros(len(q)))
-        self._gap = reference.q - own.q
-        # The smooth step of `close_gap` is at most 1.5 times as fast as a straight line.
-        self._length = max(FADE, float((1.5 * np.abs(self._gap) / fastest).max()))
-        self._closed = 0.0
+        fastest, q = self._limits.velocity, self._limits.inside(q)
+        if self._pursuit is None:
+            away, near = reference.q - q, NEAR * self._limits.acceleration
+            self.shortened = np.abs(away) > near
+            self._pursuit = Pursuit(Reference(
+                q + np.clip(away, -near, near), np.where(self.shortened, 0.0, reference.dq),
+                np.zeros(len(q))), self._limits)
         self._armed, self._left = False, LENGTH
-        return own
+        return Reference(q, np.clip(dq, -fastest, fastest), np.zeros(len(q)))
 
-    def close_gap(self, reference: Reference, dt: float) -> Reference:
-        """The reference with what is left of the gap between it and the one before."""
-        if self._closed >= self._length:
+    def lead(self, reference: Reference, dt: float) -> Reference:
+        """On the way to the reference, as long as the arm lets go.
+
+        Only the place is led: an arm that sinks shall be braked, not helped.
+        """
+        if self._pursuit is None:
             return reference
-        self._closed += dt
-        u = min(self._closed / self._length, 1.0)
-        q = reference.q + self._gap * (1.0 - u * u * (3.0 - 2.0 * u))
-        return reference._replace(q=self._limits.inside(q))
+        led = self._pursuit.step(reference, dt)
+        self.shortened = self._nobody
+        if self._left <= 0.0 and not reference.dq.any() and self._pursuit.rests:
+            self._pursuit = None
+        return reference._replace(q=led.q)
 
     def left_behind(self, reference: Reference, state: ArmState, lag: float = 0.0) -> bool:
         """The arm is elsewhere; lag: [s] that it may follow the reference late."""
@@ -97,10 +108,11 @@ class LettingGo:
             dt: [s]
         """
         if self._left <= 0.0:
-            if not self._due(reference, state, command, dt):
-                return reference
+            if self._pursuit is not None or not self._due(reference, state, command, dt):
+                return Reference.at_rest(reference.q)
             self.begin_at(state, reference)
-        self._left -= dt
+        away = np.abs(reference.q - self._laws.law.feedback(state)[0])
+        self._left -= dt if (away < THERE * self._tolerance).all() else 0.5 * dt
         self._laws.law.relax(state)
         return Reference.at_rest(self._limits.inside(self._laws.law.feedback(state)[0]))
 

@@ -56,7 +56,10 @@ class MotionCycle:
         self.time = self._last_time = 0.0            # [s] of this and the last step
         self.state: ArmState | None = None
         self.reference: Reference | None = None      # what was followed last
-        self.restarts = 0                            # cycles in which it began anew at the arm
+        # Cycles in which it began anew, joint by joint; else it keeps velocity and acceleration.
+        self.restarts = np.zeros(model.n, int)
+        self.planned = False                         # it is of a plan, which also keeps jerk
+        self._yielded = False                        # it was where the arm is, in some joint
         self.saturated = False
         self.lasting = ''                            # contact that lasts, in words
         self._command: Command | None = None         # of the last step
@@ -109,8 +112,9 @@ class MotionCycle:
             collision = None
             self.reaction.led_to(state.q)
         directive = self.reaction.step(state, residual, collision, dt, self.lasting)
-        self.restarts += led or (directive.phase is Phase.REACTING
-                                 and (self.reaction.yields or directive.phase is not before))
+        self._yielded = led or (directive.anew is not None and bool(directive.anew.any()))
+        if self._yielded:
+            self.restarts = self.restarts + (True if led else directive.anew)
         if directive.phase is not before:
             self._follow_phase(directive, state)
         elif directive.phase is Phase.HOLDING:
@@ -122,7 +126,8 @@ class MotionCycle:
             self.reaction.led_to(reference.q)
         elif self._letting_go.active:
             self._letting_go.end()
-        self._use_law(directive, state)
+        self._use_law(directive, state, reference)
+        self.planned = directive.reference is None and not (led or self._letting_go.active)
         self.reference = reference
         laws = self._laws
         command = laws.switcher.apply(laws.law.step(state, reference, dt), dt)
@@ -147,8 +152,8 @@ class MotionCycle:
         letting_go = self._letting_go
         if not self._course.moving:
             reference = letting_go.step(reference, state, self._command, dt)
-        self.restarts += letting_go.active
-        return letting_go.close_gap(reference, dt)
+        self.restarts = self.restarts + letting_go.shortened
+        return letting_go.lead(reference, dt)
 
     def _start_from(self, state: ArmState) -> Reference:
         """Lead the arm to rest from its own motion, and let go of what it presses against."""
@@ -168,14 +173,14 @@ class MotionCycle:
             assert directive.reference is not None
             self._course.resume(directive.reference, self.time)
 
-    def _use_law(self, directive: Directive, state: ArmState) -> None:
+    def _use_law(self, directive: Directive, state: ArmState, reference: Reference) -> None:
         law = self._laws.find(directive.law or self.law_name)
         if law is self._laws.law:
             return
         if directive.phase is Phase.REACTING:
             self._laws.take_over(law, state)
         else:
-            self._laws.change(law, *self._present)
+            self._laws.change(law, state, reference)
 
     def _fault(self, state: ArmState, dt: float) -> str:
         if not math.isfinite(dt) or dt < 0.0:
@@ -206,7 +211,7 @@ class MotionCycle:
 
     def _start_at(self, state: ArmState) -> None:
         self.reference = Reference.at_rest(self.limits.inside(state.q))
-        self.restarts += 1
+        self.restarts = self.restarts + 1
         self._laws.take_over(self._laws.law, state)
 
     # -- requests ------------------------------------------------------------------------------
@@ -268,7 +273,7 @@ class MotionCycle:
 
     def _begin_hold(self) -> None:
         if self.phase is not Phase.SAFE:
-            resting = self.phase in (Phase.TRACKING, Phase.HOLDING)
+            resting = self.phase in (Phase.TRACKING, Phase.HOLDING, Phase.RESUMING)
             self._give_up('the arm was told to hold', anew=not resting)
             self.reaction.new_goal()
 
@@ -278,7 +283,7 @@ class MotionCycle:
         Args:
             text: Why.
             leads: False: a reaction leads the arm, and goes on.
-            anew: From its own motion in any case.
+            anew: Not on a path: a reaction has led it, or the arm itself.
         """
         state, reference = self._present
         course = self._course
@@ -287,9 +292,11 @@ class MotionCycle:
         course.given_up = True
         if not (again or self._letting_go.active):      # on its way, it goes on
             self._letting_go.arm()
-        if leads and (anew or (not again and self._letting_go.left_behind(
-                reference, state, LAG))):
-            self.reference = self._start_from(state)
+        behind = self._letting_go.left_behind(reference, state, LAG)
+        if leads and anew and not (behind or self._yielded):
+            course.rest_from(reference, self._last_time, softly=True)   # nothing to let go of
+        elif leads and (anew or (behind and not again)):
+            self._start_from(state)
 
     def _clear(self) -> None:
         if self.phase is not Phase.SAFE:             # nothing to clear, and much to disturb

@@ -16,10 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from armsense_core.trajectory.reference import Array
+from armsense_core.trajectory.stopping import approach_speed
 
 LIGHTEST = 0.05       # [kg m^2] noise moves what is lighter
 LEAST_DRAG = 5.0      # [Nm s/rad] likewise
 SLOWING = 20.0        # [1/s] drag over inertia
+COASTING = 10.0       # [1/s] to rest at the end: a load that nobody told pushes when it brakes
+LAST = 0.5            # [rad/s^2] of it at least, so that it ends
+EARLIER = 0.9         # of the acceleration, towards the end: cycles are not infinitely short
 
 
 class Admittance:
@@ -29,7 +33,7 @@ class Admittance:
     """
 
     def __init__(self, inertia: Array, drag: Array, stiffness: Array, speed: Array,
-                 distance: Array) -> None:
+                 way: tuple[Array, Array], acceleration: Array) -> None:
         """Set the parameters, (n,) each.
 
         Args:
@@ -37,10 +41,11 @@ class Admittance:
             drag: f [Nm s/rad]
             stiffness: k [Nm/rad]
             speed: Largest velocity [rad/s].
-            distance: Largest way [rad].
+            way: Lowest, <= 0, and highest, >= 0 [rad].
+            acceleration: Largest [rad/s^2].
         """
         self._m, self._f, self._k = inertia, drag, stiffness
-        self._speed, self._distance = speed, distance
+        self._speed, self._way, self._acceleration = speed, way, acceleration
         self.x = np.zeros(len(self._f))   # [rad] way since the contact
         self.v = np.zeros(len(self._f))   # [rad/s]
 
@@ -49,17 +54,33 @@ class Admittance:
         v = (self._m * self.v + dt * (torque - self._k * self.x)) / (
             self._m + dt * self._f + dt * dt * self._k) if dt > 0.0 else self.v
         # Slower towards the end of the way: a stop at once would feel like a contact.
-        v = np.maximum(v, -np.minimum(self._speed, SLOWING * (self._distance + self.x)))
-        v = np.minimum(v, np.minimum(self._speed, SLOWING * (self._distance - self.x)))
+        low, high = self._way
+        v = np.maximum(v, -np.minimum(self._speed, self._approach(self.x - low)))
+        v = np.minimum(v, np.minimum(self._speed, self._approach(high - self.x)))
+        return self._go_on(v, dt)
+
+    def coast(self, dt: float) -> tuple[Array, Array]:
+        """Come to rest gently, without a spring that pulls back."""
+        slowing = dt * np.maximum(COASTING * np.abs(self.v), LAST)
+        return self._go_on(np.sign(self.v) * np.maximum(np.abs(self.v) - slowing, 0.0), dt)
+
+    def brake(self, x: Array, v: Array, dt: float) -> tuple[Array, Array]:
+        """Slow down from a way [rad] and a velocity [rad/s] instead, (n,) each."""
+        self.x, self.v = x, v
+        return self._go_on(np.zeros(len(v)), dt)
+
+    def _go_on(self, wanted: Array, dt: float) -> tuple[Array, Array]:
+        """At this velocity [rad/s], (n,), as far as the acceleration allows."""
+        change = self._acceleration * dt
+        v = np.minimum(np.maximum(wanted, self.v - change), self.v + change)
         x = self.x + dt * v
-        inside = np.minimum(np.maximum(x, -self._distance), self._distance)
+        inside = np.minimum(np.maximum(x, self._way[0]), self._way[1])
         self.v = np.where(inside == x, v, 0.0)
         self.x = inside
         return self.x, self.v
 
-    def stay(self, x: Array) -> None:
-        """Rest at a way x [rad], (n,)."""
-        self.x, self.v = np.array(x), np.zeros(len(x))
+    def _approach(self, distance: Array) -> Array:
+        return approach_speed(distance, EARLIER * self._acceleration, COASTING)
 
 
 def inertia_like(own: Array) -> Array:

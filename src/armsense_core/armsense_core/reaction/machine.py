@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armsense_core.control.law import spread
 from armsense_core.control.types import all_finite, ArmState, Array, Reference
@@ -15,10 +16,13 @@ from armsense_core.reaction.admittance import Admittance, drag_like, inertia_lik
 from armsense_core.reaction.options import ReactionOptions, STRATEGIES
 from armsense_core.reaction.path_memory import PathMemory
 from armsense_core.trajectory import Chain, Guard, Limits, QuinticSpline
-from armsense_core.trajectory.point_to_point import PEAK_VELOCITY
+from armsense_core.trajectory.point_to_point import PEAK_VELOCITY, shortest_duration
+
+Flags = NDArray[np.bool_]
 
 SMALLEST_WAY = 1e-4   # [rad] worth moving for clearance
 ROUNDING = 1e-9       # relative, of two products that are meant to be equal
+REFLEX_FADE = 0.1     # [s]
 LEFT_BEHIND = 0.3     # [rad] of an arm that does not follow on the way back: something holds it
 
 
@@ -57,6 +61,7 @@ class Directive(NamedTuple):
 
     phase: Phase
     reference: Reference | None = None   # instead of the trajectory
+    anew: Flags | None = None            # joints whose reference begins anew now, (n,)
     law: str | None = None               # instead of the chosen law
     resume: bool = False                 # plan the rest of the trajectory now
     damping: bool = False                # safe state
@@ -101,6 +106,9 @@ class ReactionMachine:
         self._speed = spread('reaction.retract_speed', options.retract_speed, n)
         self._distance = spread('reaction.retract_distance', options.retract_distance, n)
         self._none = np.zeros(n)
+        self._all = np.ones(n, bool)
+        self._begun = False                       # a reaction, in this cycle
+        self._led = False                         # the place to hold still moves
         self._contact = self._hold = self._none   # [rad] (n,)
         self._admittance: Admittance | None = None
         self._impulse = self._none                # [Nm s] of the contact so far, (n,)
@@ -142,11 +150,6 @@ class ReactionMachine:
     def waits_to_resume(self) -> bool:
         """The arm will go on by itself as soon as it may."""
         return self._resume_wanted
-
-    @property
-    def yields(self) -> bool:
-        """The reaction that runs leads the arm to where it is itself."""
-        return self._active in ('stop', 'float')
 
     def choose(self, strategy: str) -> None:
         """Strategy for the collisions to come, where a goal brings none."""
@@ -195,7 +198,8 @@ class ReactionMachine:
     def led_to(self, q: Array) -> None:
         """A hand has led the arm to q [rad], (n,): hold there from now on."""
         if self.phase is Phase.HOLDING:
-            self._hold = self._limits.inside(q)
+            before, self._hold = self._hold, self._limits.inside(q)
+            self._led = bool((self._hold != before).any())
 
     def arrived(self) -> None:
         """The rest of the trajectory has been driven."""
@@ -228,6 +232,7 @@ class ReactionMachine:
         self._quiet_for = 0.0 if loud else self._quiet_for + dt
         still = np.abs(state.dq).max() < self.options.rest_speed
         self._still_for = self._still_for + dt if still else 0.0
+        self._begun = False
         if collision is not None and self.strategy != 'ignore':
             self._begin(state, collision)
         if self.phase is Phase.TRACKING:
@@ -235,7 +240,8 @@ class ReactionMachine:
         if self.phase is Phase.REACTING:
             felt = self._none if residual is None else residual
             self._impulse = self._impulse + felt * dt
-            return self._react(state, felt, dt)
+            directive = self._react(state, felt, dt)
+            return directive._replace(anew=self._all) if self._begun else directive
         if self.phase is Phase.HOLDING:
             return self._hold_still(lasting)
         if self.phase is Phase.VERIFYING:
@@ -248,6 +254,7 @@ class ReactionMachine:
         if self.phase is Phase.REACTING and self._active != 'retrace':
             return                                  # already yielding to this contact
         again = self.phase is Phase.REACTING        # hit on the way back: stop there
+        self._begun = True
         self._contact = np.array(state.q)
         self._impulse = self._none
         self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
@@ -257,7 +264,8 @@ class ReactionMachine:
         self._active = 'stop' if again else self.strategy
         self._resume_wanted = self._active == 'resume'
         if self._active == 'retrace':
-            self._way_back = self.memory.backwards(self.options.retrace_speed)
+            self._way_back = self.memory.backwards(self.options.retrace_speed,
+                                                   self._limits)
         self.memory.clear()                         # what comes next begins somewhere else
         self._enter(Phase.REACTING,
                     f'{self._active}: contact at {collision.link} ({collision.joint})')
@@ -270,7 +278,7 @@ class ReactionMachine:
         if self._way_back is not None:
             now = self._way_back.sample(self._time)
             if np.abs(now.q - state.q).max() > LEFT_BEHIND:
-                return self._rest_at(state.q, 'left behind on the way back')
+                return self._rest_at_arm(state, 'left behind on the way back')
             if self._time >= self._way_back.duration:
                 return self._rest_at(now.q, 'back on the path')
             return Directive(self.phase, now)
@@ -279,50 +287,57 @@ class ReactionMachine:
     def _stop(self, state: ArmState) -> Directive:
         """Back to the point of contact; a joint that has yielded further stays there."""
         yielded = (state.q - self._contact) * self._impulse > 0.0
-        self._hold = self._limits.inside(np.where(yielded, state.q, self._contact))
+        self._hold = self._limits.inside(np.where(yielded, state.q, self._hold))
         # More than quiet_time: also without one a reaction lasts a cycle, and others notice it.
         if self._time > self.options.timeout or self._still_for > self.options.quiet_time:
-            return self._rest_at(self._hold, 'stopped')
-        return Directive(self.phase, Reference.at_rest(self._hold))
+            return self._rest_at(self._hold, 'stopped')._replace(anew=yielded)
+        return Directive(self.phase, Reference.at_rest(self._hold), yielded)
 
     def _retract(self, residual: Array, dt: float) -> Directive:
-        gain = self._over if self._time <= self.options.reflex_time else 1.0
+        # Fading: an end at once makes the arm brake, which would feel like a contact.
+        late = (self._time - self.options.reflex_time) / REFLEX_FADE
+        gain = 1.0 + (self._over - 1.0) * min(max(1.0 - late, 0.0), 1.0)
         if self._admittance is None:
-            self._admittance = self._yielding(self._contact)
-        before = self._contact + self._admittance.x
+            self._admittance = self._yielding(self._hold)
+        yielding = self._admittance
+        before, speed = yielding.x, yielding.v
         over = self._time > self.options.timeout
-        # A stop at once would feel like a contact: in the end the arm coasts, and no spring pulls.
-        torque = self._stiffness * self._admittance.x if over else gain * residual
-        x, v = self._admittance.step(torque, dt)
-        wanted = self._contact + x
-        if self._guard is not None and not self._guard.allows(
-                before, wanted, 0.5 * v * np.abs(v) / self._limits.acceleration):
-            wanted = before                         # the floor, or the arm itself, is in the way
-            self._admittance.stay(before - self._contact)
-            v = self._none
-        q = self._limits.inside(wanted)
-        done = over or self._quiet_for > self.options.quiet_time
-        if done and np.abs(v).max() < self.options.rest_speed:
+        slow = np.abs(speed).max() < self.options.rest_speed
+        # A stop at once would feel like a contact: in the end the arm coasts.
+        done = over or (slow and self._quiet_for > self.options.quiet_time)
+        x, v = yielding.coast(dt) if done else yielding.step(gain * residual, dt)
+        if not self._room_for(before, x, v):
+            x, v = yielding.brake(before, speed, dt)
+        q = self._limits.inside(self._hold + x)
+        if done and not v.any():
             return self._rest_at(q, 'retracted')
-        return Directive(self.phase, Reference(q, np.where(q == wanted, v, 0.0), self._none))
+        return Directive(self.phase, Reference(q, v, self._none))
+
+    def _room_for(self, before: Array, x: Array, v: Array) -> bool:
+        """Neither the floor nor the arm itself is in the way of a retreat, or of its end."""
+        return self._guard is None or self._guard.allows(
+            self._hold + before, self._hold + x, 0.5 * v * np.abs(v) / self._limits.acceleration)
 
     def _yielding(self, q: Array) -> Admittance:
         """As light as an arm at q [rad], (n,), can be, unless the options say how light."""
-        own = self._own_inertia(q)
+        own, limits = self._own_inertia(q), self._limits
         return Admittance(inertia_like(own) if self._inertia is None else self._inertia,
                           drag_like(own) if self._drag is None else self._drag,
-                          self._stiffness, self._speed, self._distance)
+                          self._stiffness, np.minimum(self._speed, limits.velocity),
+                          (np.maximum(-self._distance, limits.lower - q),
+                           np.minimum(self._distance, limits.upper - q)), limits.acceleration)
 
     def _float(self, state: ArmState) -> Directive:
         limit = self.options.float_time
         still = self._quiet_for > max(limit, self.options.quiet_time) and (
             np.abs(state.dq).max() < self.options.rest_speed)
         if still and (limit > 0.0 or self._resume_wanted):
-            return self._rest_at(state.q, 'left alone')
-        return Directive(self.phase, Reference.at_rest(self._limits.inside(state.q)), law='float')
+            return self._rest_at_arm(state, 'left alone')
+        return Directive(self.phase, Reference.at_rest(self._limits.inside(state.q)), self._all,
+                         law='float')
 
     def _hold_still(self, lasting: str) -> Directive:
-        quiet = self._quiet_for >= self.options.quiet_time and not lasting
+        quiet = self._quiet_for >= self.options.quiet_time and not lasting and not self._led
         if self._resume_wanted and quiet:
             if self._attempts < self.options.attempts:
                 self._begin_verifying()
@@ -352,7 +367,8 @@ class ReactionMachine:
         if way < SMALLEST_WAY:
             return None
         rest = np.zeros((2, len(goal)))
-        duration = PEAK_VELOCITY * way / self.options.clearance_speed
+        duration = max(PEAK_VELOCITY * way / self.options.clearance_speed,
+                       shortest_duration(goal - self._hold, self._limits))
         return QuinticSpline([0.0, duration], [self._hold, goal], rest, rest)
 
     def _verify(self, residual: Array | None, lasting: str) -> Directive:
@@ -375,6 +391,9 @@ class ReactionMachine:
             return self._rest_at(self._hold, 'the residual did not become quiet')
         return Directive(self.phase, Reference.at_rest(self._hold))
 
+    def _rest_at_arm(self, state: ArmState, text: str) -> Directive:
+        return self._rest_at(state.q, text)._replace(anew=self._all)
+
     def _rest_at(self, q: Array, text: str) -> Directive:
         self._hold = self._limits.inside(q)
         self._enter(Phase.HOLDING, text)
@@ -382,7 +401,7 @@ class ReactionMachine:
 
     def _enter(self, phase: Phase, text: str) -> None:
         self.phase, self.explanation = phase, text
-        self._time = 0.0
+        self._time, self._led = 0.0, False
 
 
 def known_strategy(name: str) -> str:

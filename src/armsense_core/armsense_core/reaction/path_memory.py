@@ -6,10 +6,12 @@ from collections import deque
 
 import numpy as np
 
-from armsense_core.trajectory import Chain, QuinticSpline, ramped, Reference
+from armsense_core.trajectory import Chain, Limits, QuinticSpline, ramped, Reference
 from armsense_core.trajectory.quintic_spline import SHORTEST_SEGMENT
 
 SPACING = 0.02   # [s] between remembered samples
+RAMP = 0.1       # [s] shortest, in which the way back becomes as fast as it is
+ROOM = 0.25      # of the acceleration, at least left to start and stop
 
 
 class PathMemory:
@@ -35,14 +37,28 @@ class PathMemory:
         if not self._samples or self._time - self._samples[-1][0] >= SPACING:
             self._samples.append((self._time, reference))
 
-    def backwards(self, speed: float, ramp: float = 0.1) -> Chain | None:
-        """The remembered path from its end to its beginning, at rest at both; None: no path."""
+    def backwards(self, speed: float, limits: Limits) -> Chain | None:
+        """The remembered path from its end to its beginning, at rest at both; None: no path.
+
+        Args:
+            speed: Fraction of the speed that was driven; less where the path is so short that
+                the arm could not start and stop on it.
+            limits: What starting and stopping keep.
+        """
         rows = list(reversed(self._samples))
         # From the very end: back to the last sample would be a jump.
         if rows and self._newest is not None and self._time - rows[0][0] > SHORTEST_SEGMENT:
             rows.insert(0, (self._time, self._newest))
         if len(rows) < 2:
             return None
+        dq, ddq = (np.abs([getattr(r, name) for _, r in rows]).max(axis=0)
+                   for name in ('dq', 'ddq'))
+        way = rows[0][0] - rows[-1][0]                                   # [s]
+        # The smooth step of `ramped` peaks at 1.5 speed / ramp; the path's own acceleration stays.
+        room = np.maximum(limits.acceleration - speed**2 * ddq, ROOM * limits.acceleration)
+        fast = np.maximum(dq, 1e-9)
+        speed = min(speed, float(np.sqrt(0.6 * room * way / fast).min()))
+        ramp = max(RAMP, float((1.5 * speed * dq / room).max()))
         spline = QuinticSpline([rows[0][0] - t for t, _ in rows],
                                np.array([r.q for _, r in rows]),
                                np.array([-r.dq for _, r in rows]),

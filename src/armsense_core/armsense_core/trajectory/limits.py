@@ -13,6 +13,7 @@ from armsense_core.trajectory.reference import Array, sample_grid, Samples, Traj
 UNITS = {'position': 'rad', 'velocity': 'rad/s', 'acceleration': 'rad/s^2', 'jerk': 'rad/s^3',
          'torque': 'Nm', 'end velocity': 'rad/s', 'floor': 'm', 'self-distance': 'm'}
 SLACK = 1e-6          # relative, so that a goal exactly at a limit is accepted
+LEAST = 0.01          # of an acceleration limit, however gentle
 REST = 1e-3           # [rad/s] what still counts as rest at the end
 
 
@@ -62,6 +63,11 @@ class Limits:
     def inside(self, q: Array) -> Array:
         """The nearest position within the limits [rad], (n,)."""
         return np.minimum(np.maximum(q, self.lower), self.upper)
+
+    def gentler(self, acceleration: Array) -> Limits:
+        """The same with no more than this acceleration [rad/s^2], (n,)."""
+        return replace(self, acceleration=np.clip(acceleration, LEAST * self.acceleration,
+                                                  self.acceleration))
 
     def scaled(self, factor: float) -> Limits:
         """The same with velocity, acceleration and jerk times `factor`."""

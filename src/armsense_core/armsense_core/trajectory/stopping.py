@@ -55,21 +55,10 @@ class Brake:
     with the jerk limit.
     """
 
-    def __init__(self, start: Reference, limits: Limits, softly: float = 0.0) -> None:
-        """Plan.
-
-        Args:
-            start: The motion to end.
-            limits: Of acceleration and jerk.
-            softly: Time that a joint without acceleration takes at least [s].
-        """
-        jerk = limits.jerk
-        if softly > 0.0:     # from v to rest with the jerk j takes 2 sqrt(v / j)
-            soft = (start.dq != 0.0) & (start.ddq == 0.0)
-            jerk = np.where(soft, np.minimum(jerk, 4.0 * np.abs(start.dq) / softly**2), jerk)
+    def __init__(self, start: Reference, limits: Limits) -> None:
         self._phases = [
             _brake_phases(float(v), float(a), float(amax), float(jmax))
-            for v, a, amax, jmax in zip(start.dq, start.ddq, limits.acceleration, jerk,
+            for v, a, amax, jmax in zip(start.dq, start.ddq, limits.acceleration, limits.jerk,
                                         strict=True)]
         self._start = start
         self._duration = max(sum(T for T, _ in phases) for phases in self._phases)
@@ -126,3 +115,48 @@ def stopping_distance(velocity: Array, limits: Limits) -> Array:
     rest = np.zeros_like(velocity)
     brake = Brake(Reference(rest, np.asarray(velocity, float), rest), limits)
     return brake.sample(brake.duration).q
+
+
+def approach_speed(distance: Array, acceleration: Array, rate: float) -> Array:
+    """Speed at which a joint may come nearer to where it shall stop [rad/s], (n,).
+
+    From there it brakes at its acceleration, and for the last bit exponentially, without a jump.
+
+    Args:
+        distance: To the place [rad], >= 0, (n,).
+        acceleration: Highest [rad/s^2], (n,).
+        rate: Of the exponential [1/s].
+    """
+    far = np.maximum(distance - 0.5 * acceleration / rate**2, 0.0)
+    fast: Array = np.sqrt(2.0 * np.where(far > 0.0, acceleration, 0.0) * far)
+    return np.where(distance * rate**2 > acceleration, fast, rate * distance)
+
+
+class Pursuit:
+    """Leads from one motion to another, which may move, within velocity and acceleration."""
+
+    RATE = 50.0     # [1/s] of the last bit
+    SHARE = 0.9     # of the acceleration, in the approach: cycles are not infinitely short
+
+    def __init__(self, start: Reference, limits: Limits) -> None:
+        self._q, self._dq = limits.inside(start.q), start.dq
+        self._limits = limits
+        self._rest = np.zeros(len(start.q))
+
+    def step(self, goal: Reference, dt: float) -> Reference:
+        """The motion after dt [s] towards where the other one is."""
+        limits, away = self._limits, goal.q - self._q
+        rate = min(self.RATE, 1.0 / dt) if dt > 0.0 else self.RATE
+        dq = goal.dq + np.sign(away) * approach_speed(
+            np.abs(away), self.SHARE * limits.acceleration, rate)
+        dq = np.minimum(np.maximum(dq, -limits.velocity), limits.velocity)
+        change = limits.acceleration * dt
+        dq = np.minimum(np.maximum(dq, self._dq - change), self._dq + change)
+        wanted = self._q + 0.5 * (self._dq + dq) * dt
+        self._q = limits.inside(wanted)
+        self._dq = np.where(self._q == wanted, dq, 0.0)
+        return Reference(self._q, self._dq, self._rest)
+
+    @property
+    def rests(self) -> bool:
+        return not self._dq.any()
