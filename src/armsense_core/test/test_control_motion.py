@@ -453,6 +453,23 @@ def test_a_second_retrace_goes_back_the_way_the_arm_came():
     assert (np.array(loop.log)[:, 0] <= second[0] + 1e-9).all()        # never back to the contact
 
 
+def test_a_goal_whose_contact_never_ends_gives_up_at_last():
+    loop = IdealLoop(resume_timeout=2.0)
+    status = loop.controller.follow(path(), reaction='resume')
+    loop.run(0.5)
+    loop.run(0.0, PUSH, HIT)
+    loop.run(1.5, lasting=LASTS)
+    assert status.suspended
+    loop.run(1.0, lasting=LASTS)
+    assert not status.active
+    assert status.code is ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert 'of waiting to resume: contact lasts on joint2' in status.text
+    loop.run(1.0)
+    assert loop.controller.phase is Phase.HOLDING    # nobody goes on by itself
+    loop.controller.resume()                         # but whoever is told to
+    loop.run_to(Phase.RESUMING)
+
+
 def test_float_lets_a_hand_guide_and_hold_takes_over_without_a_jump():
     loop = Loop()
     loop.controller.follow(path(), reaction='float')

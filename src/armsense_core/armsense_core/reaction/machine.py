@@ -118,6 +118,7 @@ class ReactionMachine:
         self._still_for = 0.0                     # [s] without motion
         self._attempts = 0
         self._resume_wanted = False
+        self._waited = 0.0                        # [s] to resume, since the arm was last driven
 
     def agree_with(self, release: Array) -> None:
         """Call no residual quiet that the detector takes for a contact that lasts.
@@ -181,7 +182,7 @@ class ReactionMachine:
         """Verify and then go on with the interrupted trajectory."""
         if self.phase not in (Phase.HOLDING, Phase.REACTING):
             raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
-        self._attempts, self._resume_wanted = 0, True
+        self._attempts, self._resume_wanted, self._waited = 0, True, 0.0
 
     def withdraw_resume(self) -> None:
         """Do not go on by itself: hold, or rest where the arm is on its way."""
@@ -226,6 +227,7 @@ class ReactionMachine:
         if self.phase is Phase.SAFE:
             return SAFE
         self._time += dt
+        self._waited = self._waited + dt if self._resume_wanted else 0.0
         if residual is not None and not all_finite(residual):
             residual = None
         loud = residual is None or (np.abs(residual) > self._quiet).any()
@@ -338,7 +340,11 @@ class ReactionMachine:
 
     def _hold_still(self, lasting: str) -> Directive:
         quiet = self._quiet_for >= self.options.quiet_time and not lasting and not self._led
-        if self._resume_wanted and quiet:
+        if self._resume_wanted and self._waited > self.options.resume_timeout:
+            self._resume_wanted = False             # a client waits for the end of its goal
+            self.explanation = (f'gave up after {self._waited:.0f} s of waiting to resume: '
+                                f'{lasting or "the residual does not stay quiet"}')
+        elif self._resume_wanted and quiet:
             if self._attempts < self.options.attempts:
                 self._begin_verifying()
             else:

@@ -44,3 +44,5 @@ class ReactionOptions:
     clearance_speed: float = quantity(0.1, unit='rad/s', above=0)
     resume_speed: float = quantity(0.3, above=0, high=1, text='fraction of the nominal speed')
     attempts: int = quantity(2, low=0, text='resumptions of one trajectory')
+    resume_timeout: float = quantity(30.0, unit='s', above=0, text='from a contact until the arm '
+                                     'resumes; then the goal is aborted')
