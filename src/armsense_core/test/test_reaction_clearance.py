@@ -61,6 +61,23 @@ def test_a_push_towards_the_floor_ends_above_it(strategy):
     assert min(free.room) < -0.05                           # what would have happened
 
 
+def test_an_arm_told_to_hold_on_its_way_to_the_floor_ends_above_it():
+    """Softly where there is room; where the retreat could just stop, as hard as that."""
+    ways = []
+    for cycles in range(8, 60, 2):
+        arm = Led(LOW + [0.0, 0.1, 0.0, 0.0], strategy='retract', retract_distance=(1.5,))
+        arm.run(cycles * DT, downwards(), HIT)
+        speed, place = np.abs(arm.controller.reference.dq).max(), arm.q
+        arm.controller.hold()
+        arm.run(0.5)
+        assert min(arm.room) > -1e-9
+        assert not arm.controller.moving
+        if speed > 0.4:
+            ways.append(float(np.abs(arm.q - place).max()) / speed)
+    assert max(ways) > 0.05                                 # [s] softly
+    assert min(ways) < 0.04
+
+
 def test_an_arm_below_the_floor_may_leave_it():
     low = LOW.copy()
     while CLEARANCE.room(low) > -0.02:

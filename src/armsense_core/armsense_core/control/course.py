@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from armsense_core.trajectory.limits import REST
 
 RESUME_RAMP = 0.3    # [s]
 SOFT_STOP = 0.1      # [s]
+ABRUPT = 1e3         # times the jerk limit: as good as none
 SAME_PLACE = 1e-6    # [rad] between where a segment begins and where the last one has led
 MOTORS_OFF = 'the motors are not enabled'
 ELSEWHERE = 'the arm is led elsewhere since the goal was planned; send it again'
@@ -64,6 +66,7 @@ class Course:
         # What a collision left of it, and the time reached [s]; None: nothing to resume.
         self.interrupted: tuple[Trajectory, float] | None = None
         self.given_up = False       # the last goal did not end where it should
+        self.abrupt = False         # the last brake does not keep jerk
         self.lost = False           # since the last look: nobody leads the arm, and it may move
 
     @property
@@ -151,13 +154,21 @@ class Course:
                 without being told pushes it when it brakes hard, like a contact.
         """
         self._end_waiting(0.0, ErrorCode.INVALID_GOAL, ELSEWHERE)
-        brake = Brake(motion, self._limits)
+        brake, self.abrupt = Brake(motion, self._limits), False
         if softly:
-            soft = Brake(motion, self._limits.gentler(np.abs(motion.dq) / SOFT_STOP))
-            if self._guard.allows_line(motion.q, soft.sample(soft.duration).q):
-                brake = soft
+            brake = self._softest(motion)
         self._now = Segment(now, brake)
         self._reaction.memory.clear()
+
+    def _softest(self, motion: Reference) -> Brake:
+        """Rest soon, sooner, or as soon as a retreat can, which knows no jerk: where is room."""
+        limits = self._limits
+        for kept in (limits.gentler(np.abs(motion.dq) / SOFT_STOP), limits):
+            brake = Brake(motion, kept)
+            if self._guard.allows_line(motion.q, brake.sample(brake.duration).q):
+                return brake
+        self.abrupt = True
+        return Brake(motion, replace(limits, jerk=ABRUPT * limits.jerk))
 
     def give_to_hand(self) -> None:
         """End the goals: a hand leads the arm, which shall not go on by itself."""
@@ -239,6 +250,7 @@ class Course:
             self._next = rest
 
     def _begin(self, segment: Segment) -> None:
+        self.abrupt = False
         self.finish(ErrorCode.INVALID_GOAL, 'replaced by a new goal', preempted=True)
         self._now = segment
         if segment.goal is not None:

@@ -127,7 +127,8 @@ class MotionCycle:
         elif self._letting_go.active:
             self._letting_go.end()
         self._use_law(directive, state, reference)
-        self.planned = directive.reference is None and not (led or self._letting_go.active)
+        self.planned = directive.reference is None and not (
+            led or self._letting_go.active or self._course.abrupt)
         self.reference = reference
         laws = self._laws
         command = laws.switcher.apply(laws.law.step(state, reference, dt), dt)
