@@ -53,6 +53,11 @@ class ArmStream:
         self._estimator = StateEstimator(model.config)
         self._last_seq = self._last_time = self._collision_seq = 0
 
+    @property
+    def time(self) -> float:
+        """Of the newest state [s]."""
+        return self._last_time * 1e-9
+
     def take(self, message: Any) -> Cycle:
         """The next state, with what the observers have said since the one before."""
         first = not self._last_seq

@@ -59,7 +59,7 @@ class ControllerNode(LoopNode):
         super().__init__(name)
         self._offered = tuple(laws)
         self._settings = declare(self, PARAMETERS)
-        self._planning = Planning(self, self._not_yet)
+        self._planning = Planning(self, self._not_yet, lambda: self._arm.time)
         if self._settings.autostart:
             self.autostart()
 

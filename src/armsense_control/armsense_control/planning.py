@@ -10,7 +10,8 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.task import Future
 
-LONGEST_WAIT = 1.0   # [s]
+LONGEST_WAIT = 1.0   # [s] of the arm's time, which in lock-step goes slower than the wall clock
+STUCK = 5.0          # [s] wall clock: no states come
 POLL = 0.01          # [s]
 
 
@@ -22,9 +23,15 @@ class Planning:
     executor when it is done.
     """
 
-    def __init__(self, node: Node, wait: Callable[[], bool]) -> None:
-        """Prepare; `wait` says that the arm is not ready for a goal, but will be in a moment."""
-        self._node, self._wait = node, wait
+    def __init__(self, node: Node, wait: Callable[[], bool], clock: Callable[[], float]) -> None:
+        """Prepare.
+
+        Args:
+            node: The controller.
+            wait: The arm is not ready for a goal, but will be in a moment.
+            clock: Time of the newest state [s].
+        """
+        self._node, self._wait, self._clock = node, wait, clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f'{node.get_name()}-planning')
 
     def submit(self, plan: Callable[[], Any]) -> Future:
@@ -38,8 +45,8 @@ class Planning:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, plan: Callable[[], Any], done: Future) -> None:
-        deadline = time.monotonic() + LONGEST_WAIT
-        while self._wait() and time.monotonic() < deadline:
+        deadline, stuck = self._clock() + LONGEST_WAIT, time.monotonic() + STUCK
+        while self._wait() and self._clock() < deadline and time.monotonic() < stuck:
             time.sleep(POLL)
         try:
             done.set_result(plan())

@@ -6,7 +6,7 @@ import pytest
 import rclpy
 from rclpy.node import Node
 
-from armsense_control.planning import Planning
+from armsense_control.planning import LONGEST_WAIT, Planning
 from armsense_core.errors import ArmsenseError
 from armsense_driver.loop import spin_background
 
@@ -23,7 +23,7 @@ def node():
 
 
 def test_others_are_served_while_a_goal_is_planned(node):
-    planning, served, done = Planning(node, lambda: False), Event(), Event()
+    planning, served, done = Planning(node, lambda: False, lambda: 0.0), Event(), Event()
     results = []
 
     def plan():
@@ -41,7 +41,7 @@ def test_others_are_served_while_a_goal_is_planned(node):
 
 
 def test_a_refusal_reaches_who_asked(node):
-    planning, done = Planning(node, lambda: False), Event()
+    planning, done = Planning(node, lambda: False, lambda: 0.0), Event()
     told = []
 
     def refuse():
@@ -58,3 +58,24 @@ def test_a_refusal_reaches_who_asked(node):
         assert done.wait(LONG)
     planning.close()
     assert told == ['too far']
+
+
+@pytest.mark.parametrize(('ready_at', 'planned_at'), [(0.6, 0.6), (1e9, LONGEST_WAIT)])
+def test_an_arm_that_is_not_ready_is_waited_for_in_its_own_time(node, ready_at, planned_at):
+    """In lock-step that is slower than the wall clock."""
+    now, done = [0.0], Event()
+
+    def clock():
+        now[0] += 0.01               # with every look
+        return now[0]
+    planning = Planning(node, lambda: now[0] < ready_at, clock)
+    times = []
+
+    async def ask():
+        await planning.submit(lambda: times.append(now[0]))
+        done.set()
+    with spin_background(node):
+        node.executor.create_task(ask)
+        assert done.wait(LONG)
+    planning.close()
+    assert times == [pytest.approx(planned_at, abs=0.03)]

@@ -259,9 +259,11 @@ class MotionController(MotionCycle):
             return self._accept(trajectory, terms, entry.begin, planned, status)
 
     def _entry(self, now: Reference, duration: float, start: float | None) -> Entry:
-        if start is not None and not start - self.time <= self.config.longest_goal:
-            raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory begins {start - self.time:g}'
-                              f' s from now; at most {self.config.longest_goal:g} s (longest_goal)')
+        longest = self.config.longest_goal
+        if start is not None and not start - self.time <= longest:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory begins '
+                              f'{start - self.time:g} s from now; at most {longest:g} s '
+                              '(longest_goal)')
         if not self._course.moving:
             return Entry(Reference.at_rest(now.q), start, rests=True)
         if start is not None:
