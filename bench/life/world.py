@@ -157,13 +157,14 @@ class World(Loop):
                         reference.q, target, self.limits, self.model, 0.5)), ''
             except ArmsenseError as error:
                 why = str(error)
-            if 'lasts on base' in why and self.base is not None:
-                self.base.zero()
             self.hold()
             if attempt == 2:                  # where no way leads out, a hand does
                 self.disable()
                 self.recover()
             self.run(0.4)
+            if 'lasts on base' in why and self.base is not None:
+                self.run(1.0)                 # cells that still swing cannot be zeroed
+                self.base.zero()
         return None, why
 
     @contextmanager

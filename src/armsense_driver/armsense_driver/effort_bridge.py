@@ -6,7 +6,9 @@ computed here, and silence of the robot is noticed here.
 
 A board damps a thousand times a second; here a joint of inertia M that is damped by D at states
 every T multiplies its speed by 1 - D T / M from one to the next, which swings up beyond two, and
-beyond one if the effort comes a state late. So D is lowered to what the robot's pace allows.
+beyond one if the effort comes a state late. So D is lowered to what the robot's pace allows. Where
+states come in bursts, T is the period that most of the time is spent in, sum(T^2) / sum(T): an
+effort acts as long as the pause that follows, and the median of the pauses would not show it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite, nan
+from math import exp, isfinite, nan
 from statistics import median_low
 
 import numpy as np
@@ -30,7 +32,8 @@ from armsense_driver.joint_map import JointCommand, Reading
 NO_STATES = 'no joint states arrive'
 TRUSTED = 4   # stamps in a row that advance
 STABLE = 0.8  # of D T / M: an effort may come a state late
-PACE = 15     # newest times between two states; their median is the robot's period
+PACE = 15     # newest times between two states; their median is the robot's usual period
+MEMORY = 0.5  # [s] of its uneven pace: shorter than from pause to pause, damping would come and go
 
 
 class EffortBridge(Arbiter):
@@ -54,6 +57,7 @@ class EffortBridge(Arbiter):
         self._torque_per_ampere = [j.torque_per_ampere for j in config.joints.values()]
         self._stamps = StampClock()
         self._pace: deque[int] = deque(maxlen=PACE)    # [ns]
+        self._spent = self._squared = 0.0              # [s], [s^2] of these times, fading
         self._model, self._rotor = model.replace(), np.diag(Drivetrain(model).rotor)
         self._damping = np.array(limits.damping)       # [Nm s/rad] that is wanted, (n,)
 
@@ -132,7 +136,7 @@ class EffortBridge(Arbiter):
 
     def stable_damping(self, position: Sequence[float]) -> list[float]:
         """What of the safe state's damping the robot's pace allows [Nm s/rad], (n,)."""
-        period = 1e-9 * median_low(self._pace) if self._pace else self.rules.period
+        period = self._squared / self._spent if self._spent else self.rules.period
         M = self._model.mass_matrix(np.array(position)) + self._rotor     # (n, n)
         damping = np.minimum(self._damping, STABLE * M.diagonal() / max(period, 1e-6))
         # Joints that move each other are quicker than each alone.
@@ -153,7 +157,14 @@ class EffortBridge(Arbiter):
             self._pace.append(self._now - before)
             # However slowly this robot speaks, a controller has some of its states to answer.
             self._patience = STATES_TO_ANSWER * median_low(self._pace)
+            if not self._lack:             # a silence before is no pace
+                self._note_period(1e-9 * (self._now - before))
         self.time_ns = self._stamps.time(stamp_ns, self._now)
+
+    def _note_period(self, period: float) -> None:
+        fade = exp(-period / MEMORY)
+        self._spent = fade * self._spent + period
+        self._squared = fade * self._squared + period**2
 
     def _law(self, command: JointCommand, reading: Reading) -> list[float]:
         top = self.guard.limits.torque

@@ -25,7 +25,7 @@ class ActiveLaw:
             limits: Of the arm.
             name: Of the first law.
         """
-        self._config, self._model = config, model
+        self._config, self.model = config, model
         self._made: dict[str, Law] = {}
         self.switcher = Switcher(limits.torque, config.switch_time)
         self.law = self.find(name)
@@ -33,12 +33,12 @@ class ActiveLaw:
     def find(self, name: str) -> Law:
         """A law by name."""
         if name not in self._made:
-            self._made[name] = self._config.make(name, self._model)
+            self._made[name] = self._config.make(name, self.model)
         return self._made[name]
 
     def joint_inertia(self, q: Array) -> Array:
         """Of the joints, rotors and payload included, at q [rad]: [kg m^2], (n,) -> (n,)."""
-        inertia: Array = self._model.mass_matrix(q).diagonal() + self.law.drivetrain.rotor
+        inertia: Array = self.model.mass_matrix(q).diagonal() + self.law.drivetrain.rotor
         return inertia
 
     def change(self, law: Law, state: ArmState, reference: Reference) -> None:
@@ -46,7 +46,7 @@ class ActiveLaw:
         old = board_torque(self.law.step(state, reference, INSTANT), state) + self.switcher.bias
         if law is not self.law:
             law.reset(state)
-        law.set_model(self._model)
+        law.set_model(self.model)
         new = board_torque(law.step(state, reference, INSTANT), state)
         self.switcher.start(old, new, 1e-3)
         self.law = law
@@ -59,7 +59,7 @@ class ActiveLaw:
 
     def set_model(self, model: ArmModel, state: ArmState, reference: Reference) -> None:
         """Go on with other inertias, without a jump of torque."""
-        self._model = model
+        self.model = model
         self.change(self.law, state, reference)
         for law in list(self._made.values()):        # the other thread may find one more
             law.set_model(model)

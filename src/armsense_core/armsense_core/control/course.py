@@ -122,7 +122,9 @@ class Course:
         """Drive a segment from its time on, instead of all that would begin later."""
         self._end_waiting(segment.begin, ErrorCode.INVALID_GOAL, 'replaced by a new goal',
                           preempted=True)
-        if self._reaction.phase is Phase.HOLDING:
+        if self._reaction.phase is Phase.HOLDING:      # what waited there to go on will not
+            self.finish(ErrorCode.INVALID_GOAL, 'replaced by a new goal', preempted=True)
+            self.interrupted = None
             self._reaction.new_goal()
         self._next = (*self._next, segment)
 
@@ -138,11 +140,15 @@ class Course:
         self._end_waiting(0.0, ErrorCode.SUCCESSFUL, text, cancelled=True)
         self.interrupted = None
         self.finish(ErrorCode.SUCCESSFUL, text, cancelled=True)
-        self._reaction.arrived()
+        self._reaction.withdraw_resume()
         driven = self._now
         if driven is not None and driven.goal is not None:
             self._now = Segment(now, stop_on_path(driven.trajectory, now - driven.begin,
                                                   self._limits))
+
+    def forget_ended(self) -> None:
+        """Wait no longer for goals that have been cancelled: else the arm counts as moving."""
+        self._next = tuple(s for s in self._next if s.goal is None or s.goal.unfinished)
 
     def rest_from(self, motion: Reference, now: float, *, softly: bool = False) -> None:
         """Come to rest from a motion that is nobody's path, such as the arm's own.
@@ -197,8 +203,9 @@ class Course:
         goal = self.goal
         if driven is not None and driven.goal is not None:
             self.interrupted = driven.goal.interrupt(now - driven.begin)
-            if self._reaction.strategy != 'resume':
-                driven.goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
+        # Also one that was suspended before: the strategy may have been changed since.
+        if goal is not None and goal.unfinished and self._reaction.strategy != 'resume':
+            goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
         if self.interrupted is not None and not (goal and goal.unfinished):
             self._reaction.withdraw_resume()   # its client was told: only the service drives it
 

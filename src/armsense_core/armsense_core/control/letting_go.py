@@ -108,8 +108,10 @@ class LettingGo:
             dt: [s]
         """
         if self._left <= 0.0:
-            if self._pursuit is not None or not self._due(reference, state, command, dt):
+            if self._pursuit is not None:
                 return Reference.at_rest(reference.q)
+            if not self._due(reference, state, command, dt):
+                return reference if reference.dq.any() else Reference.at_rest(reference.q)
             self.begin_at(state, reference)
         away = np.abs(reference.q - self._laws.law.feedback(state)[0])
         self._left -= dt if (away < THERE * self._tolerance).all() else 0.5 * dt

@@ -178,11 +178,15 @@ class MotionController(MotionCycle):
         """What the tool carries (as `ArmModel.with_payload`), without a jump of torque.
 
         Raises:
-            ArmsenseError: The motors could not hold it where the arm is: such a load pulls away.
+            ArmsenseError: The motors could not hold it where the arm is, or at home as long as
+                nobody knows: such a load pulls away.
         """
         model = self._base_model.with_payload(mass, center, inertia)
-        if self.state is not None:
-            self._check_weight(model, mass, self.state.q)
+        config = model.config
+        q = self.state.q if self.state is not None else (
+            np.array(config.home) if config is not None and config.home else None)
+        if q is not None and (why := self._too_heavy(model, q)):
+            raise ArmsenseError(f'a payload of {mass:g} kg: {why}')
         self._planner.model = model.replace()
         self._requests.append(lambda: self._begin_model(model))
 
@@ -214,14 +218,6 @@ class MotionController(MotionCycle):
         return self._course.moving
 
     # -- inside --------------------------------------------------------------------------------
-
-    def _check_weight(self, model: ArmModel, mass: float, q: Array) -> None:
-        weight = np.abs(model.gravity_torque(q))
-        for joint, torque, most in zip(self.limits.joints, weight, self.limits.torque,
-                                       strict=True):
-            if not torque <= most:
-                raise ArmsenseError(f'a payload of {mass:g} kg: {joint} would have to hold '
-                                    f'{torque:.3g} Nm where the arm is; it has {most:.3g} Nm')
 
     def _ready(self, terms: Terms = NO_TERMS) -> Reference:
         """The reference that a new goal starts from."""

@@ -214,6 +214,20 @@ class MotionCycle:
         self.reference = Reference.at_rest(self.limits.inside(state.q))
         self.restarts = self.restarts + 1
         self._laws.take_over(self._laws.law, state)
+        self._check_weight(state)
+
+    def _check_weight(self, state: ArmState) -> None:
+        """Do not drive a load that was told while nobody knew where the arm is."""
+        if why := self._too_heavy(self._laws.model, state.q):
+            self._fail(f'the payload that was told: {why}')
+
+    def _too_heavy(self, model: ArmModel, q: Array) -> str:
+        """Which motor could not hold an arm at q [rad], (n,); empty: they all can."""
+        weight = np.abs(model.gravity_torque(q))
+        return next((f'{joint} would have to hold {torque:.3g} Nm where the arm is; it has '
+                     f'{most:.3g} Nm' for joint, torque, most in zip(
+                         self.limits.joints, weight, self.limits.torque, strict=True)
+                     if not torque <= most), '')
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -271,11 +285,14 @@ class MotionCycle:
                 self._give_up('cancelled', leads=self.phase in (Phase.TRACKING, Phase.RESUMING))
         elif status.active:                          # planned or waiting; it never begins
             status.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
+            self._course.forget_ended()
 
     def _begin_hold(self) -> None:
         if self.phase is not Phase.SAFE:
-            resting = self.phase in (Phase.TRACKING, Phase.HOLDING, Phase.RESUMING)
-            self._give_up('the arm was told to hold', anew=not resting)
+            _, reference = self._present
+            led = self.phase in (Phase.REACTING, Phase.VERIFYING) or (
+                self.phase is Phase.HOLDING and bool(reference.dq.any()))
+            self._give_up('the arm was told to hold', anew=led)
             self.reaction.new_goal()
 
     def _give_up(self, text: str, *, leads: bool = True, anew: bool = False) -> None:
@@ -316,4 +333,6 @@ class MotionCycle:
             self._laws.change(law, *self._present)
 
     def _begin_model(self, model: ArmModel) -> None:
-        self._laws.set_model(model, *self._present)
+        state, reference = self._present
+        self._laws.set_model(model, state, reference)
+        self._check_weight(state)

@@ -15,7 +15,7 @@ from armsense_core.errors import BadValue, UnknownName
 from armsense_core.reaction.admittance import Admittance, drag_like, inertia_like
 from armsense_core.reaction.options import ReactionOptions, STRATEGIES
 from armsense_core.reaction.path_memory import PathMemory
-from armsense_core.trajectory import Chain, Guard, Limits, QuinticSpline
+from armsense_core.trajectory import Brake, Chain, Guard, Limits, QuinticSpline
 from armsense_core.trajectory.point_to_point import PEAK_VELOCITY, shortest_duration
 
 Flags = NDArray[np.bool_]
@@ -114,6 +114,7 @@ class ReactionMachine:
         self._impulse = self._none                # [Nm s] of the contact so far, (n,)
         self._way_back: Chain | None = None
         self._way_out: QuinticSpline | None = None
+        self._brake: Brake | None = None          # on the way out, which is not driven further
         self._time = self._quiet_for = 0.0        # [s] in this phase, without residual
         self._still_for = 0.0                     # [s] without motion
         self._attempts = 0
@@ -188,7 +189,7 @@ class ReactionMachine:
         """Do not go on by itself: hold, or rest where the arm is on its way."""
         self._resume_wanted = False
         if self.phase is Phase.VERIFYING:
-            self._rest_at(self._hold, 'the resumption was withdrawn')
+            self._leave_way_out('the resumption was withdrawn')
         self.arrived()
 
     def refuse_resume(self, why: str) -> None:
@@ -350,7 +351,7 @@ class ReactionMachine:
             else:
                 self._resume_wanted = False
                 self.explanation = f'gave up after {self._attempts} resumptions'
-        return Directive(self.phase, Reference.at_rest(self._hold))
+        return self._stay()
 
     def _begin_verifying(self) -> None:
         way = self._way_out = self._plan_clearance()
@@ -381,9 +382,9 @@ class ReactionMachine:
         """Regain clearance; then be quiet for a while. A moving arm also feels its friction."""
         options, loud = self.options, self.options.quiet_moving * self._quiet
         if residual is None or (np.abs(residual) > loud).any():
-            return self._rest_at(self._hold, 'contact again while verifying')
+            return self._leave_way_out('contact again while verifying')
         if lasting:
-            return self._rest_at(self._hold, lasting)
+            return self._leave_way_out(lasting)
         if self._way_out is not None and self._time <= self._way_out.duration:
             now = self._way_out.sample(self._time)
             self._hold, self._quiet_for = now.q, 0.0
@@ -397,6 +398,25 @@ class ReactionMachine:
             return self._rest_at(self._hold, 'the residual did not become quiet')
         return Directive(self.phase, Reference.at_rest(self._hold))
 
+    def _leave_way_out(self, text: str) -> Directive:
+        """Hold; an arm on its way out brakes before, within its limits."""
+        way, time = self._way_out, self._time
+        self._rest_at(self._hold, text)
+        if way is not None and time < way.duration:
+            self._brake = Brake(way.sample(time), self._limits)
+        return self._stay()
+
+    def _stay(self) -> Directive:
+        """At the place to hold, or on the last bit of the way there."""
+        brake = self._brake
+        if brake is None:
+            return Directive(self.phase, Reference.at_rest(self._hold))
+        now = brake.sample(self._time)
+        self._hold = self._limits.inside(now.q)
+        if self._time >= brake.duration:
+            self._brake = None
+        return Directive(self.phase, now._replace(q=self._hold))
+
     def _rest_at_arm(self, state: ArmState, text: str) -> Directive:
         return self._rest_at(state.q, text)._replace(anew=self._all)
 
@@ -407,7 +427,7 @@ class ReactionMachine:
 
     def _enter(self, phase: Phase, text: str) -> None:
         self.phase, self.explanation = phase, text
-        self._time, self._led = 0.0, False
+        self._time, self._led, self._brake = 0.0, False, None
 
 
 def known_strategy(name: str) -> str:
