@@ -68,7 +68,7 @@ class ArmStream:
         self._last_seq, self._last_time = message.seq, now
         state = self._estimator.step(message.position, message.torque, message.joint_position,
                                      message.strain, dt).arm
-        residual, collision = self.inbox.take(0 if first else message.seq - 1)
+        residual, collision = self.inbox.take(0 if first else message.seq - 1, self.time)
         if collision is not None:
             self._collision_seq = collision.seq
         return Cycle(state, residual, collision, dt, self.inbox.lasting)

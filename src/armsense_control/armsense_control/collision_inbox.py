@@ -19,7 +19,9 @@ from armsense_msgs.msg import BaseResidual, Collision, Residual
 
 Array = NDArray[np.float64]
 PATIENCE = 10.0   # [s] wall clock, lock-step only
-SILENCE = 200     # states without a residual; after more the observer is gone
+SILENCE = 200     # states without a residual; after more the observer is gone,
+SILENT_FOR = 0.2  # [s] and after as long where states come slowly,
+FEW = 3           # if some of them have come meanwhile
 
 
 class Bump(NamedTuple):
@@ -61,16 +63,19 @@ class CollisionInbox:
         self._residual: Array | None = None
         self._names = {'joints': tuple(joints), 'base': tuple(f'base {axis}' for axis in AXES)}
         self._newest: dict[str, Any] = {}   # residual message by source
+        self._now = 0.0                     # [s] of the present state
+        self._kept_at = {'joints': 0.0, 'base': 0.0}   # [s] of the state when it came
         self._waiting: list[Collision] = []
 
-    def take(self, seq: int) -> tuple[Array | None, Bump | None]:
+    def take(self, seq: int, now: float = 0.0) -> tuple[Array | None, Bump | None]:
         """Residual and the newest collision not taken before.
 
         Args:
             seq: State before the present one; in lock-step nothing newer is looked at, even if
                 it is there already, and its residual is waited for.
+            now: Time of the present state, on the driver's clock [s].
         """
-        state = seq
+        state, self._now = seq, now
         if not self._awaited:
             for source, stream in self._streams.items():
                 self._keep(source, stream.take_latest())
@@ -80,11 +85,11 @@ class CollisionInbox:
             self._await(seq)
         # After a restart the driver counts anew: what was heard before is as old, and no sign of
         # life either.
-        self.silent = self.heard > 0 and state > 0 and abs(state - self.heard) > SILENCE
+        self.silent = self.heard > 0 and state > 0 and self._gone('joints', state - self.heard)
         if self.silent:
             self._residual = None           # what an observer said before it died is not true now
         self._newest = {source: message for source, message in self._newest.items()
-                        if abs(state - message.seq) <= SILENCE}   # falls after a restart
+                        if not self._gone(source, state - message.seq)}
         # Two observers may report at once, and which arrives first is chance.
         due = sorted((c for c in self._waiting if c.seq <= seq), key=lambda c: (c.seq, c.source))
         self._waiting = [c for c in self._waiting if c.seq > seq]
@@ -97,6 +102,11 @@ class CollisionInbox:
         texts = (lasting_text(self._names[source], message.lasting, message.lasts_for)
                  for source, message in self._newest.items() if message.lasts_for > 0.0)
         return '; '.join(filter(None, texts))
+
+    def _gone(self, source: str, behind: int) -> bool:
+        """An observer so many states behind has ended; negative: the driver has."""
+        late = self._now - self._kept_at[source] > SILENT_FOR and behind > FEW
+        return late or abs(behind) > SILENCE
 
     def _await(self, seq: int) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -130,7 +140,7 @@ class CollisionInbox:
     def _keep(self, source: str, message: Any) -> None:
         if message is None:
             return
-        self._newest[source] = message
+        self._newest[source], self._kept_at[source] = message, self._now
         if source == 'joints':
             self.heard = message.seq
             self._residual = np.array(message.filtered) if message.valid else None

@@ -69,6 +69,28 @@ def test_an_observer_that_has_gone_says_nothing(streams, later):
     assert inbox.lasting == ''
 
 
+@pytest.mark.parametrize(('rate', 'states'), [(1000, 201), (100, 21), (30, 7)])
+def test_an_observer_of_a_slow_robot_is_not_believed_for_longer(streams, rate, states):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=False)
+    for seq in range(1, 10):
+        say(streams['residual'], Residual, seq, [False, True, False, False], 1.0)
+        assert inbox.take(seq, seq / rate)[0] is not None
+    told = [inbox.take(9 + k, (9 + k) / rate)[0] is not None and bool(inbox.lasting)
+            and not inbox.silent for k in range(1, states + 2)]
+    assert sum(told) in (states - 1, states)
+    assert told == sorted(told, reverse=True)
+    say(streams['residual'], Residual, 9 + states, [False] * 4, 0.0)
+    assert inbox.take(9 + states + 1, (10 + states) / rate)[0] is not None    # found again
+
+
+def test_a_pause_of_the_robot_is_no_silence_of_the_observer(streams):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=False)
+    say(streams['residual'], Residual, 5, [False] * 4, 0.0)
+    inbox.take(5, 1.0)
+    assert inbox.take(6, 3.0)[0] is not None
+    assert not inbox.silent
+
+
 def test_lock_step_listens_to_whom_it_waits_for_and_to_nobody_else(streams):
     inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=True)
     assert 'base/residual' not in streams

@@ -234,6 +234,7 @@ class Arbiter:
 
     def let_go(self) -> None:
         """No current from now on, in any mode."""
+        self.wants_enable = False
         self._ending = self.released = True
         if self.mode != Mode.DISCONNECTED and not self.faults:
             self.mode = Mode.DISABLED
