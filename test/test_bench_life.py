@@ -13,6 +13,7 @@ from bench.life.report import find_planted, live_all, Plan
 from bench.life.rules import RULES
 from bench.life.shrink import script, Shrinker
 
+pytestmark = pytest.mark.timeout(1500)    # many lives; nothing here depends on how long they take
 RULES_EACH = 5
 # The quickest to step.
 PLANTED_ARMS = ('laas4', 'laas4/effort')

@@ -196,17 +196,26 @@ def _ask(names: set[str]) -> dict[str, Interfaces]:
     rclpy.init(context=context)
     node = rclpy.create_node('node_reference', context=context)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while not names <= set(node.get_node_names()):
-            if time.monotonic() > deadline:
-                missing = ', '.join(sorted(names - set(node.get_node_names())))
-                raise RuntimeError(f'{missing} did not start within {PATIENCE:.0f} s')
-            time.sleep(0.1)
-        time.sleep(SETTLE)
-        return {name: _interfaces(node, name) for name in names}
+        return _settled(node, names)
     finally:
         node.destroy_node()
         context.try_shutdown()
+
+
+def _settled(node: Node, names: set[str]) -> dict[str, Interfaces]:
+    """What all nodes have, once each is known to have something and nothing comes any more."""
+    deadline = time.monotonic() + PATIENCE
+    before: dict[str, Interfaces] = {}
+    while True:
+        there = names & set(node.get_node_names())
+        found = {name: _interfaces(node, name) for name in there}
+        if there == names and found == before and all(map(any, found.values())):
+            return found
+        if time.monotonic() > deadline:
+            missing = ', '.join(sorted(n for n in names if n not in found or not any(found[n])))
+            raise RuntimeError(f'{missing or "the nodes"} did not start within {PATIENCE:.0f} s')
+        before = found
+        time.sleep(SETTLE)
 
 
 def _interfaces(node: Node, name: str) -> Interfaces:
