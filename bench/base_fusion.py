@@ -6,15 +6,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armsense_core.base import CellLayout
-from armsense_core.base.double_contact import DoubleContact
-from armsense_core.base.fusion import ContactFusion
-from armsense_core.base.link_surface import link_shapes, Shape
-from armsense_core.model import ArmModel
-
-Array = NDArray[np.float64]
+from armsense.base import CellLayout
+from armsense.base.double_contact import DoubleContact
+from armsense.base.fusion import ContactFusion
+from armsense.base.link_surface import link_shapes, Shape
+from armsense.model import ArmModel
+from armsense.types import Array
 
 ARM = 'seven'
 CELLS = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))   # [m]

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal, stats
 
-from armsense_core.base import CellLayout, draw_sensitivity, estimate_batch, FeltMotion
-from armsense_core.base.base_monitor import BaseMonitor
-from armsense_core.model import ArmModel
-from armsense_sim import make_plant
-from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
-
-Array = NDArray[np.float64]
+from armsense.base import CellLayout, draw_sensitivity, estimate_batch, FeltMotion
+from armsense.base.base_monitor import BaseMonitor
+from armsense.model import ArmModel
+from armsense.sim import make_plant
+from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.types import Array
 
 DT = 1e-3
 MISMATCH = 0.05                      # of masses and friction against the arm file

@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from armsense_identification.tables.static_loads import static_tables
-from armsense_identification.tables.zeego import measure_zeego
 from bench.base_fusion import measure_fusion
 from bench.base_laas4 import draw_laas4, measure_laas4
+from bench.papers.static_loads import static_tables
+from bench.papers.zeego import measure_zeego
 from bench.report import emit
 
 PARTS = ('tables', 'zeego', 'laas4', 'fusion')

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from armsense_core.detector.extreme_value import fit_tail
+from armsense.detector.extreme_value import fit_tail
 from bench.report import emit
 
 JOINTS = 4

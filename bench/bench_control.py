@@ -20,7 +20,7 @@ the law needs; the table names them. Decentralised and kinematic joint laws need
 plan a goal of a minute through 60 waypoints, processor time per second of trajectory.
 
 Seeds. The collision tests of thesis 000 (section 5.3) and paper 001 (section 6) with a real
-detector, see `armsense_sim.collision_trial`. `biorob_dissipation_s`: from the first to the last
+detector, see `bench.papers.collision_trial`. `biorob_dissipation_s`: from the first to the last
 touch, admittance reaction. `tudor_halt_ms`: from the detection until the swinging motor is at 5 %
 of its speed, stop reaction; `tudor_residual_force_n`: mean contact force over half a second, more
 than two seconds later. Those are the documents' own motions; below the table stand the
@@ -46,13 +46,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense_core.control import ArmState, LAWS, Reference
-from armsense_core.control.config import ControllerConfig
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import fourier_test, pick_and_place, Trajectory
-from armsense_sim.closed_loop import ClosedLoop
-from armsense_sim.collision_trial import BIOROB, TrialResult
+from armsense.control import ArmState, LAWS, Reference
+from armsense.control.config import ControllerConfig
+from armsense.control.motion_controller import MotionController
+from armsense.model import ArmModel
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.trajectory import fourier_test, pick_and_place, Trajectory
 from bench.control_collisions import (
     biorob_jobs,
     Job,
@@ -64,6 +63,7 @@ from bench.control_collisions import (
     tudor_jobs,
 )
 from bench.control_cost import step_costs
+from bench.papers.collision_trial import BIOROB, TrialResult
 from bench.report import emit
 
 ARMS = ('laas4', 'biorob', 'tudor')

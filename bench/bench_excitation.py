@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armsense_core.excitation import Constraints, design_excitation, DesignOptions, Excitation
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import check_motion, Clearance
+from armsense.excite import Constraints, design_excitation, DesignOptions, Excitation
+from armsense.model import ArmModel
+from armsense.trajectory import check_motion, Clearance
 from bench import ur10
 from bench.one_thread import one_thread
 from bench.report import emit

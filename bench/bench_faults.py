@@ -15,16 +15,16 @@ import time
 
 import numpy as np
 
-from armsense_core.model import ArmModel
-from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
-from armsense_driver.arm_limits import guard_limits
-from armsense_driver.emulator import Fault, FAULTS
-from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.joint_map import JointCommand, Reading
-from armsense_driver.protocol import by_name
-from armsense_driver.transport.link import SpiLink
-from armsense_driver.transport.loopback import LoopbackTransport
-from armsense_sim import make_plant
+from armsense.boards.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense.boards.arm_limits import guard_limits
+from armsense.boards.emulator import Fault, FAULTS
+from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.protocol import by_name
+from armsense.boards.transport.link import SpiLink
+from armsense.boards.transport.loopback import LoopbackTransport
+from armsense.model import ArmModel
+from armsense.sim import make_plant
 from bench.report import emit
 
 DT = 0.001            # [s]

@@ -18,24 +18,13 @@ import statistics
 import sys
 from typing import Any
 
-from bench.house_graph import cycles, Graph, reachable, rooms, Source
+from bench.house_graph import cycles, FLOORS, Graph, reachable, rooms, Source
 from bench.house_walk import bag_path, state_path
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARY = 'armsense_core'
+LIBRARY = 'armsense'
 LONG_FUNCTION = 30   # lines
-# The floors of the library; a room may use those on lower floors and its neighbours.
-FLOORS = (
-    ('errors', 'types', 'schema', 'share', 'parallel'),
-    ('geometry', 'model'),
-    ('drive', 'velocity', 'trajectory'),
-    ('observer', 'detector'),
-    ('watch', 'control', 'reaction'),
-    ('identify', 'excite', 'base'),
-    ('recordings', 'sim', 'report'),
-    ('cli',),
-)
 
 
 def main() -> int:

@@ -27,13 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.identify.comparison_annealing import solve_annealing
-from armsense_core.identify.comparison_slsqp import ComparisonProblem, solve_slsqp, TOLERANCE
-from armsense_core.identify.feasible import link_bounds, solve_feasible
-from armsense_core.identify.robot_file import RobotFile
-from armsense_identification.identify_job import run, Subject
-from armsense_identification.tables.thesis_004_model import Data, record, regressor
+from armsense.errors import ArmsenseError
+from armsense.identify.feasible import link_bounds, solve_feasible
+from armsense.identify.robot_file import RobotFile
+from armsense.jobs.identify_job import run, Subject
 from bench.figaroh_comparison import (
     best,
     compare_base,
@@ -44,6 +41,9 @@ from bench.figaroh_comparison import (
 )
 from bench.identify_bag import write_bag
 from bench.one_thread import one_thread
+from bench.papers.comparison_annealing import solve_annealing
+from bench.papers.comparison_slsqp import ComparisonProblem, solve_slsqp, TOLERANCE
+from bench.papers.thesis_004_model import Data, record, regressor
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,19 +16,18 @@ import tempfile
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
-from armsense_core.identify.identify import identify, Options
-from armsense_core.identify.recording import Recording
-from armsense_core.identify.robot_file import SourceConfig
-from armsense_core.identify.synthetic import fourier_motion
-from armsense_core.model import ArmModel
-from armsense_identification.bag_reader import read_bag
+from armsense.identify.identify import identify, Options
+from armsense.identify.recording import Recording
+from armsense.identify.robot_file import SourceConfig
+from armsense.model import ArmModel
+from armsense.recordings.bag_reader import read_bag
+from armsense.types import Array
 from bench.long_bag import write_long_bag
 from bench.report import emit
+from bench.synthetic import fourier_motion
 
-Array = NDArray[np.float64]
 GOAL_MB = 2000.0
 NOISE = 0.2          # [Nm]
 PERIOD = 30.0        # [s]; each period is another motion

@@ -1,4 +1,4 @@
-"""The 1 kHz loop between processes: armsense_driver.loop against rclpy's executor.
+"""The 1 kHz loop between processes: armsense_node.loop against rclpy's executor.
 
 Five runs of the same length:
 

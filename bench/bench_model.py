@@ -16,7 +16,7 @@ import time
 import numpy as np
 import pinocchio as pin
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from bench.report import emit
 
 

@@ -33,14 +33,14 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    'observer': Group('armsense_core', ('observer/momentum_observer.py', 'observer/observer.py'),
+    'observer': Group('armsense', ('observer/momentum_observer.py', 'observer/observer.py'),
                       ('test_observer_samples.py', 'test_observer_conformance.py')),
-    'detector': Group('armsense_core', ('detector/detector.py', 'detector/isolation.py'),
+    'detector': Group('armsense', ('detector/detector.py', 'detector/isolation.py'),
                       ('test_detector.py', 'test_contact.py')),
-    'protocol': Group('armsense_driver', ('protocol/spi.py', 'protocol/spi_fields.py',
-                                          'protocol/udriver_can.py', 'protocol/crc.py'),
+    'protocol': Group('armsense', ('boards/protocol/spi.py', 'boards/protocol/spi_fields.py',
+                                   'boards/protocol/udriver_can.py', 'boards/protocol/crc.py'),
                       ('test_protocol_spi.py', 'test_protocol_can.py', 'test_crc.py')),
-    'limits': Group('armsense_driver', ('command_guard.py',),
+    'limits': Group('armsense', ('boards/command_guard.py',),
                     ('test_command_guard.py', 'test_arm_driver.py')),
 }
 

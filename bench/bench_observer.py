@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.model import ArmModel
-from armsense_core.simulate import Tape, watch
-from armsense_sim.campaign.free_motion import record_free
-from armsense_sim.campaign.individual import Individual, Variation
-from armsense_sim.campaign.recorder import Recorder
+from armsense.model import ArmModel
+from armsense.sim.campaign.free_motion import record_free
+from armsense.sim.campaign.individual import Individual, Variation
+from armsense.sim.campaign.recorder import Recorder
+from armsense.watch import Tape, watch
+from armsense.watch.collision_monitor import CollisionMonitor
 from bench.bench_observer_step import measure
 from bench.observer_live import stamp_to_event
 from bench.report import emit

@@ -17,8 +17,8 @@ import time
 import numpy as np
 import pinocchio as pin
 
-from armsense_core.model import ArmModel
-from armsense_core.observer import make_observer, ObserverOptions, OBSERVERS
+from armsense.model import ArmModel
+from armsense.observer import make_observer, ObserverOptions, OBSERVERS
 
 PERIOD = 1e-3  # [s]
 

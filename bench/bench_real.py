@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.identify.payload import identify_payload
-from armsense_core.identify.robot_file import RobotFile
-from armsense_identification.elastic_reader import ElasticRobotFile, stiffnesses
-from armsense_identification.identify_job import run, Subject
-from armsense_identification.reader import read_recording
-from armsense_identification.summary import pooled
+from armsense.errors import ArmsenseError
+from armsense.identify.payload import identify_payload
+from armsense.identify.robot_file import RobotFile
+from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.summary import pooled
+from armsense.recordings.elastic_reader import ElasticRobotFile, stiffnesses
+from armsense.recordings.reader import read_recording
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,12 +17,12 @@ import statistics
 import time
 from typing import Any, NamedTuple
 
-from armsense_core.model import ArmConfig, ArmModel
-from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.protocol import BoardCommand, by_name, MotorCommand, SpiProtocol
-from armsense_driver.protocol.units import CURRENT_PER_A, POSITION_PER_RAD, VELOCITY_PER_RAD_S
-from armsense_sim import make_plant
-from armsense_sim.closed_loop import ClosedLoop
+from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.protocol import BoardCommand, by_name, MotorCommand, SpiProtocol
+from armsense.boards.protocol.units import CURRENT_PER_A, POSITION_PER_RAD, VELOCITY_PER_RAD_S
+from armsense.model import ArmConfig, ArmModel
+from armsense.sim import make_plant
+from armsense.sim.closed_loop import ClosedLoop
 from bench.report import emit
 
 ARMS = ('laas4', 'biorob', 'tudor')

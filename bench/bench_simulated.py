@@ -19,17 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense_core.identify.elastic_arm import identify_elastic
-from armsense_core.identify.elastic_recording import in_band
-from armsense_core.identify.friction_columns import DriveColumns
-from armsense_core.identify.identified_model import IdentifiedModel
-from armsense_core.identify.identify import identify, Options
-from armsense_core.identify.synthetic import SyntheticArm
-from armsense_core.identify.synthetic_elastic import strain_arm, SyntheticElasticArm
-from armsense_core.identify.uncertainty import BaseEstimate
+from armsense.identify.elastic_arm import identify_elastic
+from armsense.identify.elastic_recording import in_band
+from armsense.identify.friction_columns import DriveColumns
+from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.identify import identify, Options
+from armsense.identify.uncertainty import BaseEstimate
+from armsense.types import Array
 from bench.report import emit
+from bench.synthetic import SyntheticArm
+from bench.synthetic_elastic import strain_arm, SyntheticElasticArm
 
-Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]
 RATIO = 1.1          # goal of the error over the noise floor
 TRAIN, NEW = 100, 200    # seeds of the motions

@@ -19,16 +19,16 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.control.goal import GoalRefused
-from armsense_core.detector import lasting_text
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point
-from armsense_driver.arm_driver import Mode
-from armsense_driver.emulator import Fault, FAULTS
-from armsense_sim.campaign.free_motion import Poses
-from armsense_sim.closed_loop import ClosedLoop
+from armsense.boards.arm_driver import Mode
+from armsense.boards.emulator import Fault, FAULTS
+from armsense.control.goal import GoalRefused
+from armsense.detector import lasting_text
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.sim.campaign.free_motion import Poses
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.trajectory import Limits, point_to_point
+from armsense.watch.collision_monitor import CollisionMonitor
 from bench.report import emit
 
 PUSH = 12.0          # [N] at the hand, in the direction in which its joints feel it best

@@ -28,17 +28,17 @@ from rich.progress import Progress
 from std_srvs.srv import Trigger
 import yaml
 
+from armsense.boards.emulator import FAULTS
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.trajectory import Limits, point_to_point
 from armsense_bringup.arm_client import ArmClient, Waypoint
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_bringup.own_domain import keep_apart
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point
-from armsense_driver.emulator import FAULTS
-from armsense_driver.health import parts_of
-from armsense_driver.qos import event_qos, stream_qos
 from armsense_msgs.msg import BaseResidual, ContactTruth, DriverMode, Residual
+from armsense_node.health import parts_of
+from armsense_node.qos import event_qos, stream_qos
 from bench.bench_soak import growth, resident
 from bench.report import emit
 from bench.slow_arm import changed, RATE, ROOT, slow_arm, soft_gains

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
-from armsense_core.control.goal import GoalRefused
-from armsense_core.detector import fixed_thresholds
-from armsense_core.model import ArmModel
-from armsense_core.simulate import Tape, watch
-from armsense_core.state_estimator import VelocityOptions
-from armsense_core.trajectory import point_to_point
-from armsense_sim.campaign.individual import Individual, Variation
-from armsense_sim.campaign.recorder import Recorder
+from armsense.control.goal import GoalRefused
+from armsense.detector import fixed_thresholds
+from armsense.model import ArmModel
+from armsense.sim.campaign.individual import Individual, Variation
+from armsense.sim.campaign.recorder import Recorder
+from armsense.trajectory import point_to_point
+from armsense.watch import Tape, watch
+from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
+from armsense.watch.state_estimator import VelocityOptions
 from bench.report import emit
 from bench.velocity_figure import draw
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense_core.model import ArmModel
-from armsense_core.model.arm_config import ArmConfig
-from armsense_sim.collision_trial import BIOROB, CollisionTrial, Setup, TrialResult, TUDOR
+from armsense.model import ArmModel
+from armsense.model.arm_config import ArmConfig
+from bench.papers.collision_trial import BIOROB, CollisionTrial, Setup, TrialResult, TUDOR
 
 SPEEDS = (60.0, 80.0, 100.0)           # [deg/s] of TUDOR; 100 is the document's
 SHIFTS = ((0.0, 0.0), (-0.15, 0.0), (0.0, 0.05))   # [m] of the obstacle: out, up

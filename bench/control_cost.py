@@ -7,14 +7,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 import pinocchio as pin
 
-from armsense_core.control import ArmState, Reference
-from armsense_core.control.config import ControllerConfig
-from armsense_core.model import ArmModel
+from armsense.control import ArmState, Reference
+from armsense.control.config import ControllerConfig
+from armsense.model import ArmModel
+from armsense.types import Array
 
-Array = NDArray[np.float64]
 BURST = 20             # steps between two looks at the clock
 # What a law needs at least; a law that is not here needs no Pinocchio call.
 CALLS = {'pd_gravity': ('gravity',), 'computed_torque': ('rnea',),

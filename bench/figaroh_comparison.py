@@ -17,15 +17,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armsense_core.identify.base_parameters import base_estimate
-from armsense_core.identify.preprocess import low_pass
-from armsense_core.identify.robot_file import RobotFile
-from armsense_core.model import ArmModel
-from armsense_identification.reader import read_recording
-
-Array = NDArray[np.float64]
+from armsense.identify.base_parameters import base_estimate
+from armsense.identify.preprocess import low_pass
+from armsense.identify.robot_file import RobotFile
+from armsense.model import ArmModel
+from armsense.recordings.reader import read_recording
+from armsense.types import Array
 
 VERSION = '1.0.2'
 WORKER = Path(__file__).with_name('figaroh_worker.py')

@@ -11,17 +11,17 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from rosbags.typesys.store import Typestore
 
+from armsense import share
+from armsense.boards.load_cells.line_format import encode_line, parse_line
+from armsense.boards.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
+from armsense.errors import ArmsenseError
+from armsense.identify.robot_file import SourceConfig
+from armsense.model import ArmConfig, ArmModel
+from armsense.model.model_file import ModelFile, Provenance
+from armsense.recordings.bag_reader import read_bag, storage_files
+from armsense.recordings.fast_decoder import JOINT_STATE, MOTOR_STATES
 from armsense_bringup.launch_file import LaunchError
 from armsense_bringup.launch_plan import load as load_launch
-from armsense_core import share
-from armsense_core.errors import ArmsenseError
-from armsense_core.identify.robot_file import SourceConfig
-from armsense_core.model import ArmConfig, ArmModel
-from armsense_core.model.model_file import ModelFile, Provenance
-from armsense_driver.load_cells.line_format import encode_line, parse_line
-from armsense_driver.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
-from armsense_identification.bag_reader import read_bag, storage_files
-from armsense_identification.fast_decoder import JOINT_STATE, MOTOR_STATES
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
 ROOT = Path(__file__).resolve().parents[1]

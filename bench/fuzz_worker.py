@@ -14,7 +14,7 @@ import traceback
 
 import atheris
 
-OURS = ['armsense_core', 'armsense_driver', 'armsense_identification', 'armsense_bringup']
+OURS = ['armsense', 'armsense_bringup']
 LIBRARIES = ['rosbags', 'yaml']     # in Python, too: what they read decides what we get
 
 

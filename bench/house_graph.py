@@ -8,6 +8,19 @@ from pathlib import Path
 import re
 
 Graph = dict[str, set[str]]   # module -> modules that it uses
+# The floors of the library; a room may use those on lower floors and its neighbours.
+FLOORS = (
+    ('errors', 'types', 'schema', 'share', 'parallel'),
+    ('geometry', 'model'),
+    ('drive', 'velocity', 'trajectory'),
+    ('observer', 'detector'),
+    ('watch', 'control', 'reaction'),
+    ('identify', 'excite', 'base', 'boards'),
+    ('recordings', 'sim'),
+    ('jobs',),
+    ('report',),
+    ('cli',),
+)
 
 
 class Source:

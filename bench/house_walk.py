@@ -9,11 +9,11 @@ import tempfile
 from types import FrameType
 from typing import Any
 
-from armsense_core.model import ArmModel
-from armsense_identification.identify_job import run, Subject
-from armsense_identification.tables.thesis_004_model import record
-from armsense_sim.closed_loop import ClosedLoop
+from armsense.jobs.identify_job import run, Subject
+from armsense.model import ArmModel
+from armsense.sim.closed_loop import ClosedLoop
 from bench.identify_bag import write_bag
+from bench.papers.thesis_004_model import record
 
 CYCLES = 50     # after the first ones, which also make laws and tables
 SECONDS = 20.0  # of the recorded motion
@@ -41,7 +41,7 @@ def state_path(source: Path) -> set[str]:
     arm = ClosedLoop(ArmModel.load('laas4'))
     arm.run(0.2)
     found = files_of(lambda: arm.run(CYCLES * arm.dt), source)
-    return {name for name in found if 'emulator' not in name and 'armsense_sim' not in name}
+    return {name for name in found if 'emulator' not in name and 'armsense/sim' not in name}
 
 
 def bag_path(source: Path) -> set[str]:

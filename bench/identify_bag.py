@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rclpy.serialization import serialize_message
 
-from armsense_core.identify.recording import Recording
+from armsense.identify.recording import Recording
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates
 

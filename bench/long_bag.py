@@ -7,10 +7,10 @@ from pathlib import Path
 import sqlite3
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.typesys import get_typestore, Stores
 
-Array = NDArray[np.float64]
+from armsense.types import Array
+
 KIND = 'sensor_msgs/msg/JointState'
 CHUNK = 20_000      # messages made at once
 

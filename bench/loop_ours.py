@@ -1,4 +1,4 @@
-"""The processes of bench_loop that are built on armsense_driver.loop; only messages, no work.
+"""The processes of bench_loop that are built on armsense_node.loop; only messages, no work.
 
 Run as `python -m bench.loop_ours ROLE`; a role says `begin` when it streams and reports a JSON
 object when it is interrupted.
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from armsense_driver.loop import (
+from armsense_msgs.msg import BaseResidual, MotorCommands, MotorStates, Residual
+from armsense_node.loop import (
     exact_timers,
     Histogram,
     LoopStatistics,
@@ -25,7 +26,6 @@ from armsense_driver.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_msgs.msg import BaseResidual, MotorCommands, MotorStates, Residual
 
 N = 4            # joints
 PERIOD = 1e-3    # [s]

@@ -13,8 +13,8 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
-from armsense_driver.loop import Histogram, stream_qos
 from armsense_msgs.msg import MotorCommands, MotorStates
+from armsense_node.loop import Histogram, stream_qos
 
 N = 4            # joints
 PERIOD = 1e-3    # [s]

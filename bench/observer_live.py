@@ -10,12 +10,12 @@ import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
+from armsense.model import ArmModel
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_bringup.own_domain import keep_apart
-from armsense_core.model import ArmModel
-from armsense_driver.qos import event_qos
 from armsense_msgs.msg import Collision
+from armsense_node.qos import event_qos
 
 ROOT = Path(__file__).resolve().parents[1]
 PUSHES = 40            # of which every one is an event

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 
 PACKAGE = 'example-robot-data'
 ROBOT = 'share/example-robot-data/robots/ur_description'

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 import numpy as np
 
-from armsense_core.velocity import (
+from armsense.velocity import (
     BackwardDifference,
     KalmanVelocity,
     VelocityFilter,

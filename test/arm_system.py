@@ -21,9 +21,9 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_driver.qos import event_qos, latched_qos, stream_qos
 from armsense_msgs.msg import Collision, ContactTruth, DriverMode, MotorStates, ReactionState
 from armsense_msgs.srv import SetString
+from armsense_node.qos import event_qos, latched_qos, stream_qos
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 180.0    # [s] wall clock: a busy machine runs lock-step at a tenth of real time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 
 COLUMNS = 'columns: {time: t, position: [q1, q2, q3, q4], effort: [u1, u2, u3, u4]}'
 GAIN = 2.0      # [Nm] per unit of effort

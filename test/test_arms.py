@@ -4,7 +4,7 @@ from arm_system import arm_system
 import numpy as np
 import pytest
 
-from armsense_core.model import ArmConfig
+from armsense.model import ArmConfig
 from armsense_msgs.msg import DriverMode
 
 

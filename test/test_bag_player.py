@@ -9,13 +9,13 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import SetBool
 
+from armsense.model import ArmModel
+from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
-from armsense_core.model import ArmModel
-from armsense_driver.loop import DirectSubscription, event_qos, new_record
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import Collision, MotorStates, Residual
+from armsense_node.loop import DirectSubscription, event_qos, new_record
 
 LAUNCH = Path(__file__).resolve().parents[1] / 'launch' / 'replay.launch.xml'
 STATES, PERIOD, PUSHED = 1500, 1_000_000, 1000     # [ns]; number of the first pushed state

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
-from armsense_driver.qos import event_qos, stream_qos
 from armsense_msgs.msg import BaseResidual, Collision, DriverMode
+from armsense_node.qos import event_qos, stream_qos
 
 COMPARED = ('/motor_states', '/motor_commands', '/residual', '/base/residual', '/load_cells')
 PUSH, END = 6.0, 6.6         # [s] virtual

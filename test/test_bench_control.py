@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from bench import bench_control
 from bench.bench_control import fast_fourier, laws_of, track, Tracking, wrong_model
 from bench.control_collisions import spread, tudor_jobs

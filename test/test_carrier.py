@@ -8,13 +8,13 @@ from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rclpy.serialization import deserialize_message
 
+from armsense.base import CellLayout
+from armsense.model import ArmModel
+from armsense.recordings.bag_reader import messages
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import replay
-from armsense_core.base import CellLayout
-from armsense_core.model import ArmModel
-from armsense_driver.qos import stream_qos
-from armsense_identification.bag_reader import messages
 from armsense_msgs.msg import BaseResidual, Collision, DriverMode, LoadCells, Residual
+from armsense_node.qos import stream_qos
 
 MODEL = ArmModel.load('laas4')
 SWAY, END = 2.0, 6.0     # [m/s^2], [s] virtual

@@ -5,8 +5,8 @@ import math
 from arm_system import arm_system
 import pytest
 
-from armsense_driver.lockstep import lockstep_qos
 from armsense_msgs.msg import DriverMode, MotorCommands
+from armsense_node.lockstep import lockstep_qos
 
 HOME = [0.0, 0.6, 0.0, -0.6]
 ZERO = [0.0] * 4

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
+from armsense.cli import campaign_command
 from armsense_bringup import build_command, command_line, demo_command, doctor, excite_run
 from armsense_bringup.workspace import Workspace
 from armsense_collision import calibrate_command, replay_command
-from armsense_sim import campaign_command
 
 
 @pytest.fixture

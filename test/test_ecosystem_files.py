@@ -12,11 +12,11 @@ import pytest
 import xacro
 import yaml
 
-from armsense_core.model import ArmConfig
+from armsense.model import ArmConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
-PACKAGES = [path.parent.name for path in sorted((ROOT / 'src').glob('armsense_*/setup.py'))]
+PACKAGES = [path.parent.name for path in sorted((ROOT / 'src').glob('armsense*/setup.py'))]
 PACKAGES.append('armsense_bringup')
 # Modules whose rosdep key has another name, and those that come from requirements/base.in alone.
 KEYS = {'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yaml',
@@ -76,7 +76,7 @@ def test_bringup_declares_what_its_launch_files_start():
 
 def test_rosdep_needs_no_pip():
     # Ubuntu 24.04 refuses pip outside of virtual environments, and with it rosdep.
-    for package in (ROOT / 'src').glob('armsense_*'):
+    for package in (ROOT / 'src').glob('armsense*'):
         keys = {key for key in declared(package.name) if key.endswith('-pip')}
         assert keys <= {'python3-spidev-pip'}, package.name   # an apt package on 22.04 and 24.04
 

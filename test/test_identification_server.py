@@ -11,10 +11,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 import pytest
 from rclpy.action import ActionClient
 
-from armsense_core.excitation import Excitation
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_identification.bag_facts import BagFacts, model_hash
+from armsense.excite import Excitation
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.recordings.bag_facts import BagFacts, model_hash
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
 
 KINDS = {'design_excitation': DesignExcitation, 'run_excitation': RunExcitation,

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,7 +28,7 @@ def test_the_cycle_recovers_the_arm(tmp_path):
     told = armsense('armsense_bringup.excite_command', 'run', str(tmp_path / 'excite.yaml'),
                     '--periods', '1', '--bag', str(tmp_path / 'bag'), '--json')
     assert 'nothing collided' in json.loads(told)['checks']
-    out = armsense('armsense_identification.identify_command', str(tmp_path / 'bag'), '--arm',
+    out = armsense('armsense.cli.identify_command', str(tmp_path / 'bag'), '--arm',
                    'laas4', '--out', str(tmp_path / 'model.yaml'), '--json')
     found = json.loads(out.splitlines()[-1])
     assert found['feasible']

@@ -10,8 +10,8 @@ from sensor_msgs.msg import JointState
 
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_driver.qos import event_qos, stream_qos
 from armsense_msgs.msg import Collision, Residual
+from armsense_node.qos import event_qos, stream_qos
 
 URDF = """<robot name="pendulum">
   <link name="base_link"/>

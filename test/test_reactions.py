@@ -14,12 +14,12 @@ import pytest
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 import yaml
 
-from armsense_core.control.config import ControllerConfig
-from armsense_core.model import ArmModel
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.qos import event_qos
+from armsense.control.config import ControllerConfig
+from armsense.model import ArmModel
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
 from armsense_msgs.srv import PlaceObstacle
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.qos import event_qos
 
 MODEL = ArmModel.load('laas4')
 OPTIONS = ControllerConfig.of(MODEL).reaction

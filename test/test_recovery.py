@@ -27,14 +27,14 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 import yaml
 
+from armsense.boards.load_cells.line_format import encode_line
+from armsense.model import ArmModel
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_process import ProcessSpec
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health, Level, parts_of
-from armsense_driver.load_cells.line_format import encode_line
-from armsense_driver.qos import stream_qos
 from armsense_msgs.msg import DriverMode, LoadCells, MotorCommands
+from armsense_node.health import Health, Level, parts_of
+from armsense_node.qos import stream_qos
 from bench.slow_arm import changed, slow_arm, soft_gains, WATCHDOG
 
 PATIENCE = 60.0      # [s] on a busy machine; a second or two on a quiet one

@@ -4,9 +4,9 @@ from arm_system import arm_system
 import numpy as np
 import yaml
 
+from armsense.model import ArmModel
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import replay
-from armsense_core.model import ArmModel
 from armsense_msgs.msg import DriverMode
 
 PUSH, END = 4.6, 5.2     # [s] virtual

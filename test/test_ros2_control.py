@@ -4,8 +4,8 @@ from arm_system import arm_system, JOINTS
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from armsense_driver.qos import stream_qos
 from armsense_msgs.msg import DriverMode
+from armsense_node.qos import stream_qos
 
 STEP = 5e-4   # [rad] per state
 

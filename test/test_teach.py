@@ -7,10 +7,10 @@ from motion_tape import MotionTape
 import numpy as np
 import yaml
 
+from armsense.model import ArmModel
+from armsense.trajectory import check_motion, Limits
+from armsense.trajectory.lesson import Lesson
 from armsense_control.teach_command import main
-from armsense_core.model import ArmModel
-from armsense_core.teach import Lesson
-from armsense_core.trajectory import check_motion, Limits
 from armsense_msgs.msg import DriverMode
 
 MODEL = ArmModel.load('laas4')

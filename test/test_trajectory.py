@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits
+from armsense.model import ArmModel
+from armsense.trajectory import Limits
 from armsense_msgs.msg import DriverMode
 from armsense_msgs.srv import SetPayload
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armsense_core.model import ArmModel
-from armsense_driver.arm_driver import ArmDriver
-from armsense_driver.arm_limits import guard_limits, motor_zero
-from armsense_driver.effort_bridge import EffortBridge
-from armsense_driver.emulator import Fault
-from armsense_driver.joint_map import Reading
-from armsense_sim.closed_loop import ClosedLoop
-from armsense_sim.mujoco_plant import make_plant
+from armsense.boards.arm_driver import ArmDriver
+from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.effort_bridge import EffortBridge
+from armsense.boards.emulator import Fault
+from armsense.boards.joint_map import Reading
+from armsense.model import ArmModel
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.sim.mujoco_plant import make_plant
 
-Array = NDArray[np.float64]
 MS = 0.001                   # [s] step of boards and plant
 ROBOT_SILENCE = 50_000_000   # [ns] without joint states, as of the node
 

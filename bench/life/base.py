@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from armsense_core.base.base_monitor import BaseMonitor, BaseResult
-from armsense_core.detector import lasting_text
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_sim.load_cell_sensors import SimulatedCells
-from bench.life.backs import Array
+from armsense.base.base_monitor import BaseMonitor, BaseResult
+from armsense.detector import lasting_text
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.sim.load_cell_sensors import SimulatedCells
+from armsense.types import Array
 
 PLATE = 0.1              # [m] half the width of the plate
 

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from bench.life.backs import Array, MS
+from armsense.types import Array
+from bench.life.backs import MS
 from bench.life.invariant import Invariant
 from bench.life.senses import Sense
 from bench.life.world import World

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from armsense_core.control.types import board_torque
-from armsense_core.reaction.machine import Phase
-from armsense_core.trajectory import ErrorCode
-from armsense_driver.arbiter import Mode
-from bench.life.backs import Array, MS
+from armsense.boards.arbiter import Mode
+from armsense.reaction.machine import Phase
+from armsense.trajectory import ErrorCode
+from armsense.types import Array, board_torque
+from bench.life.backs import MS
 from bench.life.feeling import Felt
 from bench.life.invariant import Invariant
 from bench.life.senses import BaseSense, JointSense

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor, MonitorResult
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.control.types import ArmState, Command
-from armsense_core.detector.lasting import lasting_text
-from armsense_core.model import ArmModel
-from armsense_core.reaction.machine import CollisionEvent, Phase
-from armsense_core.state_estimator import StateEstimator
-from armsense_driver.arbiter import Mode
-from armsense_driver.faults import Fault, FaultKind
-from armsense_driver.joint_map import JointCommand, Reading
-from bench.life.backs import Array, BoardsBack, Clocks, EffortBack, MS
+from armsense.boards.arbiter import Mode
+from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.joint_map import JointCommand, Reading
+from armsense.control.motion_controller import MotionController
+from armsense.detector.lasting import lasting_text
+from armsense.model import ArmModel
+from armsense.reaction.machine import CollisionEvent, Phase
+from armsense.types import ArmState, Array, Command
+from armsense.watch.collision_monitor import CollisionMonitor, MonitorResult
+from armsense.watch.state_estimator import StateEstimator
+from bench.life.backs import BoardsBack, Clocks, EffortBack, MS
 from bench.life.base import Base
 
 SILENCE = 0.2           # [s] after which a controller knows that the observer is gone

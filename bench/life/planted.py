@@ -9,9 +9,9 @@ from unittest import mock
 
 import numpy as np
 
-from armsense_core.control.letting_go import LettingGo
-from armsense_core.control.motion_cycle import MotionCycle
-from armsense_core.detector import Detector
+from armsense.control.letting_go import LettingGo
+from armsense.control.motion_cycle import MotionCycle
+from armsense.detector import Detector
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from armsense_core.reaction.options import STRATEGIES
-from armsense_driver.emulator import FAULTS
-from bench.life.backs import Array
+from armsense.boards.emulator import FAULTS
+from armsense.reaction.options import STRATEGIES
+from armsense.types import Array
 from bench.life.feeling import MARGIN, STUCK
 from bench.life.world import World
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bench.life.backs import Array
+from armsense.types import Array
 from bench.life.base import of_force
 from bench.life.world import World
 

@@ -15,13 +15,13 @@ from unittest import mock
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.control.goal import GoalStatus
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.errors import ArmsenseError
-from armsense_core.trajectory import point_to_point, Tolerances
-from armsense_driver.arbiter import Mode
-from bench.life.backs import Array
+from armsense.boards.arbiter import Mode
+from armsense.control.goal import GoalStatus
+from armsense.control.motion_controller import MotionController
+from armsense.errors import ArmsenseError
+from armsense.trajectory import point_to_point, Tolerances
+from armsense.types import Array
+from armsense.watch.collision_monitor import CollisionMonitor
 from bench.life.loop import Disturbance, Loop, MS, Push
 
 LONGEST_END = 3.0       # [s] of a driver

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 
 model = ArmModel.load('laas4')
 q = np.array([0.0, 0.6, 0.0, -0.6])     # [rad]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point
-from armsense_sim.closed_loop import ClosedLoop
+from armsense.model import ArmModel
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.trajectory import Limits, point_to_point
 
 model = ArmModel.load('laas4')
 arm = ClosedLoop(model, seed=1)

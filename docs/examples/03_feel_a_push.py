@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.model import ArmModel
-from armsense_sim.closed_loop import ClosedLoop
+from armsense.model import ArmModel
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.watch.collision_monitor import CollisionMonitor
 
 PUSH = np.array([0.0, 12.0, 0.0])       # [N] sideways
 

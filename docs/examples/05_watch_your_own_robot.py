@@ -9,8 +9,8 @@ import tempfile
 
 import numpy as np
 
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
+from armsense.watch.collision_monitor import CollisionMonitor
 
 URDF = """<robot name="pendulum"><link name="base_link"/><link name="rod"><inertial>
   <origin xyz="0.5 0 0"/><mass value="2"/>

@@ -5,9 +5,9 @@ The recording is made with another set of masses than the URDF's; they come back
 
 import numpy as np
 
-from armsense_core.identify.identify import identify
-from armsense_core.identify.recording import Recording
-from armsense_core.model import ArmModel
+from armsense.identify.identify import identify
+from armsense.identify.recording import Recording
+from armsense.model import ArmModel
 
 model = ArmModel.load('crs_a465')
 truth = model.replace(parameters=1.15 * model.parameters)      # every link 15 % heavier

@@ -1,8 +1,8 @@
 """A motion that shows the dynamics of an arm and keeps all its limits, in a few seconds."""
 
-from armsense_core.excitation.design import design_excitation
-from armsense_core.excitation.design_options import DesignOptions
-from armsense_core.model import ArmModel
+from armsense.excite.design import design_excitation
+from armsense.excite.design_options import DesignOptions
+from armsense.model import ArmModel
 
 model = ArmModel.load('crs_a465')
 design = design_excitation(model, DesignOptions(period=6.0, harmonics=3, starts=1, iterations=15))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from armsense_core.base.cell_layout import CellLayout
-from armsense_core.model import ArmModel
+from armsense.base.cell_layout import CellLayout
+from armsense.model import ArmModel
 
 model = ArmModel.load('laas4')
 layout = CellLayout.of_config(model.config.load_cells)

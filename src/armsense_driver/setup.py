@@ -5,7 +5,7 @@ NAME = 'armsense_driver'
 setup(
     name=NAME,
     version='0.1.0',
-    description='Motor boards and load cells: wire protocols, transports, driver nodes, board emulator.',
+    description='Nodes of motor boards and load cells.',
     license='Apache-2.0',
     packages=find_packages(exclude=['test', 'test.*']),
     data_files=[
@@ -16,8 +16,8 @@ setup(
     zip_safe=False,
     entry_points={'console_scripts': [
         'motor_board = armsense_driver.motor_board_node:main',
-        'load_cells = armsense_driver.load_cells.load_cells_node:main',
-        'force_torque_cells = armsense_driver.load_cells.force_torque_cells_node:main',
+        'load_cells = armsense_driver.load_cells_node:main',
+        'force_torque_cells = armsense_driver.force_torque_cells_node:main',
         'ros2_control_bridge = armsense_driver.ros2_control_bridge_node:main',
     ]},
 )

@@ -14,10 +14,10 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from trajectory_msgs.msg import JointTrajectoryPoint
 
+from armsense.errors import ArmsenseError
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_core.errors import ArmsenseError
-from armsense_driver.loop import event_qos, latched_qos, StreamSubscription
 from armsense_msgs.msg import Collision, DriverMode, MotorStates
+from armsense_node.loop import event_qos, latched_qos, StreamSubscription
 
 STATES = 1000     # that are kept until somebody reads them
 

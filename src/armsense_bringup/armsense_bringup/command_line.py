@@ -23,16 +23,16 @@ class Command(NamedTuple):
 
 COMMANDS = {
     'demo': Command('demo_command', 'everything simulated; ends with a figure and a table'),
-    'identify': Command('armsense_identification.identify_command',
+    'identify': Command('armsense.cli.identify_command',
                         'a recorded motion in, a physically consistent model out'),
-    'tables': Command('armsense_identification.tables_command',
+    'tables': Command('bench.papers.tables_command',
                       'published tables beside our own, simulated'),
     'excite': Command('excite_command', 'design a motion that shows the dynamics, and drive it'),
     'calibrate': Command('armsense_collision.calibrate_command',
                          'thresholds for a rate of false alarms, from free motion'),
     'replay': Command('armsense_collision.replay_command',
                       'would this configuration have tripped? a bag through the observer'),
-    'campaign': Command('armsense_sim.campaign_command',
+    'campaign': Command('armsense.cli.campaign_command',
                         'many simulated collisions and hours of free motion, judged'),
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
@@ -96,6 +96,9 @@ def run(workspace: Workspace, command: Command, arguments: list[str]) -> NoRetur
         env['ARMSENSE_ROOT'] = str(workspace.root)
         env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
     module = command.module if '.' in command.module else f'armsense_bringup.{command.module}'
+    if module.startswith('bench.'):      # beside the product, not installed
+        paths = str(workspace.root), env.get('PYTHONPATH', '')
+        env['PYTHONPATH'] = os.pathsep.join(filter(None, paths))
     become([python, '-m', module, *arguments], env)
 
 

@@ -23,15 +23,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from armsense.cli.command import os_error
+from armsense.errors import ArmsenseError
+from armsense.model import ArmConfig
 from armsense_bringup.demo_figure import draw
 from armsense_bringup.demo_report import read_run, Run
 from armsense_bringup.demo_run import run
 from armsense_bringup.demo_scenario import Demo
 from armsense_bringup.demo_web import web_monitor
 from armsense_bringup.own_domain import keep_apart
-from armsense_core.command import os_error
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmConfig
 
 RUNS = {'resume': 'with reaction', 'ignore': 'without reaction'}   # reaction: what it is called
 

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 import matplotlib.pyplot as plt
 import numpy as np
 
-from armsense_bringup.demo_report import Array, Run
+from armsense.types import Array
+from armsense_bringup.demo_report import Run
 
 matplotlib.use('Agg')
 

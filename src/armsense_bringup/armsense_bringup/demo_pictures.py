@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from armsense.sim import make_plant
+from armsense.sim.render import Camera, save_strip
 from armsense_bringup.demo_report import Run
 from armsense_bringup.demo_scenario import Demo, RADIUS, REMOVED
-from armsense_sim import make_plant
-from armsense_sim.render import Camera, save_strip
 
 SIZE = (480, 400)    # [pixels] of one picture
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from mcap.reader import make_reader
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
+from armsense.types import Array
 from armsense_msgs.msg import Collision, ContactTruth, MotorStates, ReactionState, Residual
 
-Array = NDArray[np.float64]
 TYPES: dict[str, Any] = {
     '/motor_states': MotorStates, '/residual': Residual, '/collision': Collision,
     '/ground_truth': ContactTruth, '/dynamic_controller/reaction_state': ReactionState,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from armsense.errors import ArmsenseError
+from armsense.trajectory import ErrorCode
 from armsense_bringup.arm_client import ArmClient, Waypoint
 from armsense_bringup.demo_scenario import AFTER, Demo, REAL_START, START, STRUCK_END
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_core.errors import ArmsenseError
-from armsense_core.trajectory import ErrorCode
 
 PATIENCE = 180.0   # [s] wall clock for one run
 REFUSED = ErrorCode.INVALID_GOAL, ErrorCode.INVALID_JOINTS, ErrorCode.OLD_HEADER_TIMESTAMP

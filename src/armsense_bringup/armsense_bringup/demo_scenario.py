@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point
+from armsense.model import ArmModel
+from armsense.trajectory import Limits, point_to_point
 
 START = 2.0          # [s] of virtual time; motors are enabled after 0.2 s, then the goal is sent
 REAL_START = 5.0     # [s] about when the motion begins by the wall clock

@@ -8,9 +8,9 @@ from pathlib import Path
 import re
 from typing import NamedTuple
 
+from armsense.errors import ArmsenseError
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
-from armsense_core.errors import ArmsenseError
 
 PATIENCE = 60.0   # [s] for the page
 

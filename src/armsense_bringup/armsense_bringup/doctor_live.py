@@ -18,10 +18,10 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from armsense_driver.arm_driver import Mode
-from armsense_driver.health import Health, Level, parts_of, worst
-from armsense_driver.qos import latched_qos, stream_qos
+from armsense.boards.arm_driver import Mode
 from armsense_msgs.msg import DriverMode, MotorCommands, MotorStates, Residual
+from armsense_node.health import Health, Level, parts_of, worst
+from armsense_node.qos import latched_qos, stream_qos
 
 STREAMS = {'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual}
 DRIVERS = ('motor_board', 'ros2_control_bridge')

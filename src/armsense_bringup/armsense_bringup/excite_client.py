@@ -14,10 +14,10 @@ import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 
+from armsense.errors import ArmsenseError
 from armsense_bringup.launch_plan import load
 from armsense_bringup.launch_supervisor import Supervisor
 from armsense_bringup.own_domain import keep_apart
-from armsense_core.errors import ArmsenseError
 from armsense_msgs.action import RunExcitation
 
 START = 60.0   # [s] for the server to appear

@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     """Run one subcommand; returns the exit code."""
     name, rest = (arguments or [''])[0], arguments[1:]
     if name == 'design':
-        module = importlib.import_module('armsense_identification.excite_command')
+        module = importlib.import_module('armsense.cli.excite_command')
         return int(module.main(arguments))
     if name in COMMANDS:   # each loads much of its own
         return int(importlib.import_module(f'armsense_bringup.excite_{name}').main(rest))

@@ -16,15 +16,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from armsense.cli.command import answer
+from armsense.errors import ArmsenseError
+from armsense.identify.friction_evaluation import evaluate_sweep, JointFriction
+from armsense.identify.friction_sweep import FrictionSweep
+from armsense.jobs.identify_job import recorded_motion, Subject
+from armsense.model import ArmModel
+from armsense.recordings.bag_facts import BagFacts
 from armsense_bringup.excite_client import drive
 from armsense_bringup.excite_run import run_bar
-from armsense_core.command import answer
-from armsense_core.errors import ArmsenseError
-from armsense_core.identify.friction_evaluation import evaluate_sweep, JointFriction
-from armsense_core.identify.friction_sweep import FrictionSweep
-from armsense_core.model import ArmModel
-from armsense_identification.bag_facts import BagFacts
-from armsense_identification.identify_job import recorded_motion, Subject
 
 
 def main(arguments: list[str] | None = None) -> int:

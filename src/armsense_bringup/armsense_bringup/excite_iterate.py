@@ -17,17 +17,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from armsense.cli.command import answer
+from armsense.errors import ArmsenseError, BadValue
+from armsense.excite import Constraints, design_excitation, DesignOptions, Excitation
+from armsense.jobs.identify_job import run as identify
+from armsense.jobs.identify_job import Subject
+from armsense.model import ArmModel
+from armsense.report.page import write_all
+from armsense.trajectory import sample_grid
+from armsense.trajectory.limits import motion_torque
 from armsense_bringup.excite_client import drive
 from armsense_bringup.excite_run import run_bar
-from armsense_core.command import answer
-from armsense_core.errors import ArmsenseError, BadValue
-from armsense_core.excitation import Constraints, design_excitation, DesignOptions, Excitation
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import sample_grid
-from armsense_core.trajectory.limits import motion_torque
-from armsense_identification.identify_job import run as identify
-from armsense_identification.identify_job import Subject
-from armsense_identification.report.page import write_all
 
 
 def main(arguments: list[str] | None = None) -> int:

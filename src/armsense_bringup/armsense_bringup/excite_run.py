@@ -17,10 +17,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from armsense.cli.command import answer
+from armsense.errors import ArmsenseError
+from armsense.jobs.motion_file import read_motion
 from armsense_bringup.excite_client import bar_teller, drive, ExcitationClient
-from armsense_core.command import answer
-from armsense_core.errors import ArmsenseError
-from armsense_identification.motion_file import read_motion
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
 
 
 class LaunchError(ArmsenseError):

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
 
 REACH = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 FIRST_PORT = 7410        # of the first participant of domain 0, by the standard of DDS

@@ -85,7 +85,7 @@ def _run(command: list[str], root: Path, outcomes: Path | None = None) -> int:
 
 
 def _packages(root: Path) -> list[str]:
-    names = sorted(p.name for p in (root / 'src').glob('armsense_*') if (p / p.name).is_dir())
+    names = sorted(p.name for p in (root / 'src').glob('armsense*') if (p / p.name).is_dir())
     return [word for name in names for word in ('-p', name)]
 
 

@@ -1,7 +1,7 @@
 """What the doctor says of what it heard."""
 
 from armsense_bringup.doctor_live import judge, NOT_DRIVING, Snapshot
-from armsense_driver.health import Health, Level
+from armsense_node.health import Health, Level
 
 WELL = Snapshot(
     seconds=3.0, nodes=['motor_board', 'dynamic_controller', 'collision_observer'],

@@ -2,9 +2,9 @@
 
 import json
 
+from armsense.jobs import identify_job
 from armsense_bringup import excite_iterate
-from armsense_core.identify.synthetic import SyntheticArm
-from armsense_identification import identify_job
+from bench.synthetic import SyntheticArm
 
 
 def test_loop_converges_and_keeps_every_round(tmp_path, monkeypatch, capsys):

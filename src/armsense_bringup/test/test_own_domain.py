@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from armsense.errors import ArmsenseError
 from armsense_bringup import own_domain
-from armsense_core.errors import ArmsenseError
 
 DOMAIN = 101      # above those of the tests
 

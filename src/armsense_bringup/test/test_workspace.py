@@ -233,7 +233,7 @@ def test_colcon_finds_message_packages_only_where_they_are_named():
             capture_output=True).stdout.split())
 
     usual, added = found('src'), found('src', 'src/compat/tf2_msgs')
-    assert 'armsense_core' in usual
+    assert 'armsense' in usual
     assert not usual & set(module.COMPAT_PACKAGES)
     assert added - usual == {'tf2_msgs'}
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
+from armsense.base.imu_motion import ImuMotion
 from armsense_collision.imu_topic import stamp_ns, take
-from armsense_core.base.imu_motion import ImuMotion
 
 Vector = tuple[float, float, float]
 

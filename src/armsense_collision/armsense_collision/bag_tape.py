@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 
+from armsense.errors import ArmsenseError
+from armsense.recordings.bag_reader import messages
+from armsense.recordings.bag_topic import choose_states
+from armsense.recordings.fast_decoder import MOTOR_STATES
+from armsense.types import Array
+from armsense.watch import Tape
 from armsense_collision.bag_imu import base_motion, Mounting
-from armsense_core.errors import ArmsenseError
-from armsense_core.simulate import Tape
-from armsense_driver.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
-from armsense_driver.payload import TOPIC
-from armsense_identification.bag_reader import messages
-from armsense_identification.bag_topic import choose_states
-from armsense_identification.fast_decoder import MOTOR_STATES
 from armsense_msgs.msg import MotorStates, Residual
+from armsense_node.loop_record import BadRecord, ENCAPSULATION, Layout, place_bytes
+from armsense_node.payload import TOPIC
 
-Array = NDArray[np.float64]
 RESIDUALS = 'armsense_msgs/msg/Residual'
 IMU, PAYLOAD = 'sensor_msgs/msg/Imu', 'geometry_msgs/msg/InertiaStamped'
 ALIGNED = Mounting()

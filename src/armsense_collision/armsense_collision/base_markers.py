@@ -6,19 +6,16 @@ import math
 
 from geometry_msgs.msg import Point
 import numpy as np
-from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from armsense_core.base.cell_layout import CellLayout
-from armsense_core.base.contact_places import ContactPlaces
-from armsense_core.base.sensitivity import surface_pushes
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.arm_config import LoadCellsConfig
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from armsense.base.cell_layout import CellLayout
+from armsense.base.contact_places import ContactPlaces
+from armsense.base.sensitivity import surface_pushes
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.arm_config import LoadCellsConfig
+from armsense.types import Array, Flags
 
 SPACING = 0.05               # [m] between the points on the links
 EASY, HARD = 1.0, 50.0       # [N] that are drawn green and red

@@ -15,22 +15,23 @@ from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from visualization_msgs.msg import MarkerArray
 
+from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
+from armsense.base.vibration import VibrationMode
+from armsense.detector import Detection, lasting_text
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.base_motion import BaseMotion
+from armsense.velocity import WeightedRegression
 from armsense_collision.base_markers import BaseMarkers
 from armsense_collision.base_services import BaseServices, read_thresholds
 from armsense_collision.collision_message import base_message, fused_message
 from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
 from armsense_collision.joint_check import describe, Finding, JointCheck, UNITS
-from armsense_core.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
-from armsense_core.base.vibration import VibrationMode
-from armsense_core.detector import Detection, lasting_text
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.base_motion import BaseMotion
-from armsense_core.velocity import WeightedRegression
-from armsense_driver.health import Health, Level
-from armsense_driver.lifecycle import LoopNode
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import (
+from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
+from armsense_node.health import Health, Level
+from armsense_node.lifecycle import LoopNode
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import (
     event_qos,
     ReactiveLoop,
     run_node,
@@ -38,10 +39,9 @@ from armsense_driver.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_driver.parameters import declare, Parameter
-from armsense_driver.payload import PayloadTopic
-from armsense_driver.state_time import state_time
-from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
+from armsense_node.parameters import declare, Parameter
+from armsense_node.payload import PayloadTopic
+from armsense_node.state_time import state_time
 
 COMPLAIN_EVERY = 5.0   # [s]
 LOCKSTEP_PATIENCE = 10.0   # [s] wall clock

@@ -11,10 +11,10 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 import yaml
 
-from armsense_core import schema
-from armsense_core.base.base_monitor import BaseMonitor
-from armsense_core.detector import fixed_thresholds, Thresholds
-from armsense_core.errors import ArmsenseError
+from armsense import schema
+from armsense.base.base_monitor import BaseMonitor
+from armsense.detector import fixed_thresholds, Thresholds
+from armsense.errors import ArmsenseError
 
 
 class BaseServices:

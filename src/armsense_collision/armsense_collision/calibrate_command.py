@@ -19,33 +19,31 @@ from pathlib import Path
 import sys
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 import scipy.stats
 
-from armsense_collision.bag_imu import add_imu_options, mounting
-from armsense_collision.bag_tape import read_tape
-from armsense_collision.calibrate import (
+from armsense.cli.command import answer, check_target
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.observer import OBSERVERS
+from armsense.parallel import run_tasks
+from armsense.types import Array
+from armsense.watch.calibrate import (
     calibrate,
     Calibration,
     count_alarms,
     free_residuals,
     store,
 )
+from armsense.watch.collision_monitor import DetectionConfig
+from armsense_collision.bag_imu import add_imu_options, mounting
+from armsense_collision.bag_tape import read_tape
 from armsense_collision.live_bag import record_live
-from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.command import answer, check_target
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_core.observer import OBSERVERS
-from armsense_core.parallel import run_tasks
-from armsense_driver.payload import carrying
+from armsense_node.payload import carrying
 
-Array = NDArray[np.float64]
 REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
 FIT_HOURS, CHECK_HOURS = 2.0, 10.0
 QUICK = 0.03, 0.06                 # [h] the same, in a few minutes: the low rates stay unseen
@@ -141,8 +139,8 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     They are those of the model that the thresholds are for: a model file, or the arm's own files.
     """
     # The simulator is no dependency of calibrating a real arm.
-    from armsense_sim.campaign.setup import Known, Setup
-    from armsense_sim.campaign.tasks import CHUNK, run_task, Task
+    from armsense.sim.campaign.setup import Known, Setup
+    from armsense.sim.campaign.tasks import CHUNK, run_task, Task
     observer = options.observer or config.observer
     setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
                   model_file=str(options.model or ''),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from armsense_core.base.fusion import Touch
-from armsense_core.detector import ContactEstimate, Detection
-from armsense_core.model import ArmModel
+from armsense.base.fusion import Touch
+from armsense.detector import ContactEstimate, Detection
+from armsense.model import ArmModel
+from armsense.types import Array
 from armsense_msgs.msg import Collision
-
-Array = NDArray[np.float64]
 
 POINT_SPREAD = 0.1   # [m] standard deviation up to which a point is worth telling
 

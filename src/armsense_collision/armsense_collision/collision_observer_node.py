@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
+from armsense.detector import ContactOptions, Detection, lasting_text, read_intent
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.observer import OBSERVERS
+from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
 from armsense_collision.collision_message import add_contact, collision_message
 from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
-from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
-from armsense_core.detector import ContactOptions, Detection, lasting_text, read_intent
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_core.observer import OBSERVERS
-from armsense_driver.health import Health, Level
-from armsense_driver.lifecycle import LoopNode
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import (
+from armsense_msgs.msg import Collision, MotorStates, Residual
+from armsense_msgs.srv import SetString
+from armsense_node.health import Health, Level
+from armsense_node.lifecycle import LoopNode
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import (
     event_qos,
     ReactiveLoop,
     run_node,
@@ -28,11 +30,9 @@ from armsense_driver.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_driver.parameters import declare, Parameter
-from armsense_driver.payload import PayloadTopic
-from armsense_driver.state_time import state_time
-from armsense_msgs.msg import Collision, MotorStates, Residual
-from armsense_msgs.srv import SetString
+from armsense_node.parameters import declare, Parameter
+from armsense_node.payload import PayloadTopic
+from armsense_node.state_time import state_time
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
 FINE = ContactOptions()

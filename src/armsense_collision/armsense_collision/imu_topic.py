@@ -8,12 +8,12 @@ from typing import Any
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
-from armsense_core.base.imu_motion import ImuMotion
-from armsense_core.errors import ArmsenseError
-from armsense_core.model.base_motion import BaseMotion
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import DirectSubscription, stream_qos
-from armsense_driver.parameters import Parameter
+from armsense.base.imu_motion import ImuMotion
+from armsense.errors import ArmsenseError
+from armsense.model.base_motion import BaseMotion
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import DirectSubscription, stream_qos
+from armsense_node.parameters import Parameter
 
 LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
 IMU_PARAMETERS = (

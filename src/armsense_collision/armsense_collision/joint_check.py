@@ -8,15 +8,15 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from armsense_core.base.base_monitor import BaseMonitor, BaseResult
-from armsense_core.base.contact_watch import ContactWatch, Side
-from armsense_core.base.explanation import Cause, Explanation
-from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health, Level
-from armsense_driver.loop import StreamSubscription
+from armsense.base.base_monitor import BaseMonitor, BaseResult
+from armsense.base.contact_watch import ContactWatch, Side
+from armsense.base.explanation import Cause, Explanation
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.watch.collision_monitor import DetectionConfig
 from armsense_msgs.msg import Residual
+from armsense_node.health import Health, Level
+from armsense_node.loop import StreamSubscription
 
 PATIENCE = 10.0   # [s] wall clock, lock-step only
 UNITS = {'encoder': 'rad', 'drive': 'Nm', 'cell': 'N'}

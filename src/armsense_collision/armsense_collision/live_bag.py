@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
 
 RECORDER = 'armsense_monitor.recorder_node'
 PATIENCE = 10.0     # [s] for the recorder to close the bag

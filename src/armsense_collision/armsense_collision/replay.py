@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 import numpy as np
 from rclpy.serialization import serialize_message
 
+from armsense.detector import ContactEstimate, ContactOptions, Thresholds
+from armsense.model import ArmModel
+from armsense.watch import Trace, watch
+from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense_collision.bag_tape import BagTape
 from armsense_collision.collision_message import add_contact, collision_message
-from armsense_core.collision_monitor import CollisionMonitor, DetectionConfig
-from armsense_core.detector import ContactEstimate, ContactOptions, Thresholds
-from armsense_core.model import ArmModel
-from armsense_core.simulate import Trace, watch
-from armsense_driver.loop import new_record
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import Residual
+from armsense_node.loop import new_record
 
 SETTLED = 0.02   # [s] after a decision, when force and point are estimated
 FINE = ContactOptions()

@@ -19,21 +19,21 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from armsense_collision.bag_imu import add_imu_options, mounting
-from armsense_collision.bag_tape import read_tape
-from armsense_collision.replay import draw, Replay, replay, write_bag, write_csv
-from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.command import answer, check_target
-from armsense_core.detector import (
+from armsense.cli.command import answer, check_target
+from armsense.detector import (
     alarm_statistic,
     cluster_maxima,
     fit_false_alarm_threshold,
     Thresholds,
 )
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_core.observer import OBSERVERS
-from armsense_driver.payload import carrying
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.observer import OBSERVERS
+from armsense.watch.collision_monitor import DetectionConfig
+from armsense_collision.bag_imu import add_imu_options, mounting
+from armsense_collision.bag_tape import read_tape
+from armsense_collision.replay import draw, Replay, replay, write_bag, write_csv
+from armsense_node.payload import carrying
 
 WHAT_IF = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)   # factors on the thresholds
 

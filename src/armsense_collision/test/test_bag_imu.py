@@ -7,9 +7,9 @@ from sensor_msgs.msg import Imu
 from armsense_collision import replay_command
 from armsense_collision.bag_imu import base_motion, Mounting, mounting
 from armsense_collision.bag_tape import read_tape
-from armsense_driver.loop import new_record
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates
+from armsense_node.loop import new_record
 
 MS = 1_000_000   # [ns]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from visualization_msgs.msg import Marker
 
+from armsense.base import CellLayout
+from armsense.base.contact_places import ContactPlaces
+from armsense.model import ArmModel
 from armsense_collision.base_markers import BaseMarkers
-from armsense_core.base import CellLayout
-from armsense_core.base.contact_places import ContactPlaces
-from armsense_core.model import ArmModel
 
 
 @pytest.fixture(scope='module')

@@ -17,21 +17,21 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 import yaml
 
+from armsense.base import CellLayout
+from armsense.model import ArmModel
+from armsense.model.base_motion import BaseMotion
+from armsense.sim import make_plant
+from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
 from armsense_collision.base_reaction_node import BaseReactionNode
-from armsense_core.base import CellLayout
-from armsense_core.model import ArmModel
-from armsense_core.model.base_motion import BaseMotion
-from armsense_driver.health import Level
-from armsense_driver.loop import (
+from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates, Residual
+from armsense_node.health import Level
+from armsense_node.loop import (
     DirectSubscription,
     event_qos,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates, Residual
-from armsense_sim import make_plant
-from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
 
 NODE = 'armsense_collision.base_reaction_node'
 DT = 1e-3

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.signal
 
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.watch import Tape
+from armsense.watch.calibrate import calibrate, count_alarms, free_residuals, store
+from armsense.watch.collision_monitor import DetectionConfig
 from armsense_collision import calibrate_command, live_bag
-from armsense_collision.calibrate import calibrate, count_alarms, free_residuals, store
-from armsense_core.collision_monitor import DetectionConfig
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_core.simulate import Tape
 
 MODEL = ArmModel.load('laas4')
 CONFIG = DetectionConfig.of(MODEL)
@@ -68,7 +68,7 @@ def test_only_enabled_and_settled_samples_count():
 
 
 def test_a_simulated_arm_is_calibrated(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr('armsense_sim.campaign.tasks.CHUNK', 3.0)
+    monkeypatch.setattr('armsense.sim.campaign.tasks.CHUNK', 3.0)
     path = tmp_path / 'model.yaml'
     code = calibrate_command.main(['--simulate', '0.1', '--rate', '10', '--jobs', '1', '--out',
                                    str(path), '--json'])
@@ -129,7 +129,7 @@ def test_a_live_arm_is_recorded_until_the_time_is_over(tmp_path, monkeypatch):
 
 
 def test_a_recorder_that_ends_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_bag, 'RECORDER', 'armsense_core.no_such_module')
+    monkeypatch.setattr(live_bag, 'RECORDER', 'armsense.no_such_module')
     with pytest.raises(ArmsenseError, match='the recorder ended'):
         live_bag.record_live(tmp_path / 'bag', 60.0, lambda now: None)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import rclpy
 
+from armsense.model import ArmModel
 from armsense_collision.collision_observer_node import CollisionObserverNode
-from armsense_core.model import ArmModel
-from armsense_driver.health import Level
-from armsense_driver.loop import new_record
 from armsense_msgs.msg import MotorStates
+from armsense_node.health import Level
+from armsense_node.loop import new_record
 
 MODEL = ArmModel.load('laas4')
 HOME = np.array(MODEL.config.home)

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 
+from armsense.boards.arm_driver import Mode
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.model_file import FORMAT, ModelFile, Provenance
+from armsense.recordings.bag_reader import messages
+from armsense.sim.closed_loop import ClosedLoop
+from armsense.watch.collision_monitor import CollisionMonitor
 from armsense_collision import replay_command
 from armsense_collision.bag_tape import read_tape
 from armsense_collision.replay import replay
-from armsense_core.collision_monitor import CollisionMonitor
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import FORMAT, ModelFile, Provenance
-from armsense_driver.arm_driver import Mode
-from armsense_driver.loop import new_record, RecordDecoder
-from armsense_driver.payload import carrying, payload_message
-from armsense_identification.bag_reader import messages
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates, Residual
-from armsense_sim.closed_loop import ClosedLoop
+from armsense_node.loop import new_record, RecordDecoder
+from armsense_node.payload import carrying, payload_message
 
 MODEL = ArmModel.load('laas4')
 START = 1_700_000_000 * 10**9   # [ns]

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from rclpy.node import Node
 
-from armsense_control.collision_inbox import Array, Bump, CollisionInbox
-from armsense_core.control.types import ArmState, Command
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.state_estimator import StateEstimator
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import stream_qos, StreamPublisher, StreamSubscription
-from armsense_driver.state_time import state_time
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.types import ArmState, Array, Command
+from armsense.watch.state_estimator import StateEstimator
+from armsense_control.collision_inbox import Bump, CollisionInbox
 from armsense_msgs.msg import MotorCommands, MotorStates
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import stream_qos, StreamPublisher, StreamSubscription
+from armsense_node.state_time import state_time
 
 PERIOD = 0.001   # [s] taken for the first state
 

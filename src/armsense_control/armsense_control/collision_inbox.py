@@ -7,17 +7,16 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 
-from armsense_core.base.cell_layout import AXES
-from armsense_core.detector import lasting_text
-from armsense_core.errors import ArmsenseError
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
+from armsense.base.cell_layout import AXES
+from armsense.detector import lasting_text
+from armsense.errors import ArmsenseError
+from armsense.types import Array
 from armsense_msgs.msg import BaseResidual, Collision, Residual
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
 
-Array = NDArray[np.float64]
 PATIENCE = 10.0   # [s] wall clock, lock-step only
 SILENCE = 200     # states without a residual; after more the observer is gone,
 SILENT_FOR = 0.2  # [s] and after as long where states come slowly,

@@ -15,26 +15,26 @@ from geometry_msgs.msg import InertiaStamped
 import numpy as np
 from std_srvs.srv import Trigger
 
+from armsense.control.config import ControllerConfig
+from armsense.control.goal import GoalRefused
+from armsense.control.motion_controller import MotionController
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
+from armsense.reaction.machine import Phase
+from armsense.reaction.options import STRATEGIES
+from armsense.watch.collision_monitor import DetectionConfig, release_level
 from armsense_control.arm_stream import ArmStream, limp
 from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
 from armsense_control.planning import Planning
 from armsense_control.trajectory_action import TrajectoryAction
-from armsense_core.collision_monitor import DetectionConfig, release_level
-from armsense_core.control.config import ControllerConfig
-from armsense_core.control.goal import GoalRefused
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.errors import ArmsenseError, UnknownName
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_core.reaction.machine import Phase
-from armsense_core.reaction.options import STRATEGIES
-from armsense_driver.health import Health, Level
-from armsense_driver.lifecycle import LoopNode
-from armsense_driver.loop import latched_qos, ReactiveLoop
-from armsense_driver.parameters import declare, Parameter
-from armsense_driver.payload import payload_message, TOPIC
 from armsense_msgs.msg import ReactionState
 from armsense_msgs.srv import SetPayload, SetString
+from armsense_node.health import Health, Level
+from armsense_node.lifecycle import LoopNode
+from armsense_node.loop import latched_qos, ReactiveLoop
+from armsense_node.parameters import declare, Parameter
+from armsense_node.payload import payload_message, TOPIC
 
 PARAMETERS = (
     *ARM_PARAMETERS,

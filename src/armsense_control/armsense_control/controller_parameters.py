@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armsense_driver.parameters import Parameter
+from armsense_node.parameters import Parameter
 
 ARM_PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),

@@ -12,21 +12,21 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from armsense.control.command_follower import CommandFollower
+from armsense.control.config import ControllerConfig
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.types import ArmState, Command
 from armsense_control.arm_stream import ArmStream, limp
 from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
-from armsense_core.control.command_follower import CommandFollower
-from armsense_core.control.config import ControllerConfig
-from armsense_core.control.types import ArmState, Command
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_driver.lifecycle import LoopNode
-from armsense_driver.loop import (
+from armsense_node.lifecycle import LoopNode
+from armsense_node.loop import (
     DirectSubscription,
     ReactiveLoop,
     run_node,
     stream_qos,
 )
-from armsense_driver.parameters import declare, Parameter
+from armsense_node.parameters import declare, Parameter
 
 PARAMETERS = (
     *ARM_PARAMETERS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from armsense.control.laws import JOINT_SPACE_LAWS
 from armsense_control.controller_node import ControllerNode
-from armsense_core.control.laws import JOINT_SPACE_LAWS
-from armsense_driver.loop import run_node
+from armsense_node.loop import run_node
 
 
 class JointSpaceController(ControllerNode):

@@ -29,13 +29,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from armsense_core.command import answer, check_target
-from armsense_core.control import DYNAMIC_LAWS
-from armsense_core.control.config import ControllerConfig
-from armsense_core.errors import ArmsenseError, UnknownName
-from armsense_core.model import ArmModel
-from armsense_core.teach import clean, CleanOptions, Lesson
-from armsense_core.trajectory import Clearance, Limits, point_to_point, QuinticSpline
+from armsense.cli.command import answer, check_target
+from armsense.control import DYNAMIC_LAWS
+from armsense.control.config import ControllerConfig
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.model import ArmModel
+from armsense.trajectory import Clearance, Limits, point_to_point, QuinticSpline
+from armsense.trajectory.lesson import clean, CleanOptions, Lesson
 from armsense_msgs.srv import SetString
 
 PATIENCE = 20.0   # [s] for a service or the next state

@@ -20,12 +20,12 @@ from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from armsense.control.goal import GoalRefused, GoalStatus
+from armsense.control.motion_controller import MotionController
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.reaction.options import STRATEGIES
+from armsense.trajectory import ErrorCode, Tolerances
 from armsense_control.planning import Planning
-from armsense_core.control.goal import GoalRefused, GoalStatus
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.errors import ArmsenseError, UnknownName
-from armsense_core.reaction.options import STRATEGIES
-from armsense_core.trajectory import ErrorCode, Tolerances
 
 FEEDBACK_PERIOD = 0.05   # [s]
 # [s] for which the result of a goal can be asked for. Every status message lists all goals that

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from armsense.control.motion_controller import MotionController
+from armsense.model import ArmModel
+from armsense.reaction.machine import Phase
+from armsense.sim.closed_loop import ClosedLoop
 from armsense_control import arm_stream, collision_inbox
 from armsense_control.arm_stream import ArmStream
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.model import ArmModel
-from armsense_core.reaction.machine import Phase
-from armsense_sim.closed_loop import ClosedLoop
 
 LEAPS = [-3600.0, -0.005, 0.2, 86400.0]     # [s]
 P = 1_000_000                               # [ns]

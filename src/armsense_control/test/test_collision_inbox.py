@@ -7,8 +7,8 @@ import pytest
 
 from armsense_control import collision_inbox
 from armsense_control.collision_inbox import CollisionInbox, SILENCE
-from armsense_driver.loop_stream import new_record
 from armsense_msgs.msg import BaseResidual, Residual
+from armsense_node.loop_stream import new_record
 
 JOINTS = ('joint1', 'joint2', 'joint3', 'joint4')
 

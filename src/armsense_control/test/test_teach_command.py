@@ -14,10 +14,10 @@ from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from armsense.model import ArmModel
+from armsense.trajectory import check_motion, Limits, QuinticSpline
+from armsense.trajectory.lesson import Lesson
 from armsense_control.teach_command import main, message_of, problems
-from armsense_core.model import ArmModel
-from armsense_core.teach import Lesson
-from armsense_core.trajectory import check_motion, Limits, QuinticSpline
 from armsense_msgs.srv import SetString
 
 MODEL = ArmModel.load('laas4')

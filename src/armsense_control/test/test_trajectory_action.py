@@ -10,11 +10,11 @@ import pytest
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectoryPoint
 
+from armsense.control import ArmState
+from armsense.control.motion_controller import MotionController
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
 from armsense_control import trajectory_action
-from armsense_core.control import ArmState
-from armsense_core.control.motion_controller import MotionController
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
 
 MODEL = ArmModel.load('laas4')
 HOME = np.array(MODEL.config.home)

@@ -16,21 +16,21 @@ from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from armsense_core.model import ArmModel
-from armsense_driver.arbiter import Answer, Arbiter, Mode
-from armsense_driver.faults import Fault, FaultKind
-from armsense_driver.health import Health, Level
-from armsense_driver.joint_map import JointCommand, Reading
-from armsense_driver.lifecycle import LoopNode
-from armsense_driver.loop import (
+from armsense.boards.arbiter import Answer, Arbiter, Mode
+from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.joint_map import JointCommand, Reading
+from armsense.model import ArmModel
+from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
+from armsense_node.health import Health, Level
+from armsense_node.lifecycle import LoopNode
+from armsense_node.loop import (
     DirectSubscription,
     event_qos,
     latched_qos,
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_driver.parameters import declare, Parameter
-from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
+from armsense_node.parameters import declare, Parameter
 
 LAST_WORDS = Duration(seconds=0.5)   # longest wait until they are heard
 HANG = 1.0                           # [s] beyond brake_time, for boards that do not answer

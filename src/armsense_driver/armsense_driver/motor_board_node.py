@@ -13,20 +13,20 @@ from typing import Any
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
-from armsense_core.model import ArmConfig
-from armsense_driver.arm_driver import ArmDriver, DriverSettings, Mode
-from armsense_driver.arm_limits import guard_limits, motor_zero
-from armsense_driver.board_links import BUSES, HARDWARE, open_links, Wiring
+from armsense.boards.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.board_links import BUSES, HARDWARE, open_links, Wiring
+from armsense.boards.energy_meter import EnergyMeter
+from armsense.boards.joint_map import Reading
+from armsense.boards.sockets_folder import socket_folder
+from armsense.boards.transport.counters import LinkSummary
+from armsense.model import ArmConfig
 from armsense_driver.driver_node import ARM_PARAMETERS, DriverNode, RULE_PARAMETERS
-from armsense_driver.energy_meter import EnergyMeter
-from armsense_driver.health import Health, Level
-from armsense_driver.joint_map import Reading
-from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
-from armsense_driver.loop import PacedLoop, run_node, stream_qos, StreamSubscription
-from armsense_driver.parameters import Parameter
-from armsense_driver.sockets_folder import socket_folder
-from armsense_driver.transport.counters import LinkSummary
 from armsense_msgs.msg import BaseResidual, Residual
+from armsense_node.health import Health, Level
+from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
+from armsense_node.loop import PacedLoop, run_node, stream_qos, StreamSubscription
+from armsense_node.parameters import Parameter
 
 LOSS = 1.0   # [%] of the frames; more is worth a warning
 RECORDER = 'recorder'   # name of the node

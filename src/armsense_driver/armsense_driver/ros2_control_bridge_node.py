@@ -13,15 +13,15 @@ import time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from armsense_core.errors import ArmsenseError
-from armsense_driver.arbiter import Answer, ArbiterSettings, Mode
-from armsense_driver.arm_limits import guard_limits
+from armsense.boards.arbiter import Answer, ArbiterSettings, Mode
+from armsense.boards.arm_limits import guard_limits
+from armsense.boards.effort_bridge import EffortBridge, NO_STATES
+from armsense.boards.joint_map import Reading
+from armsense.errors import ArmsenseError
 from armsense_driver.driver_node import ARM_PARAMETERS, DriverNode, LAST_WORDS, RULE_PARAMETERS
-from armsense_driver.effort_bridge import EffortBridge, NO_STATES
-from armsense_driver.health import Health
-from armsense_driver.joint_map import Reading
-from armsense_driver.loop import DirectSubscription, ReactiveLoop, run_node, stream_qos
-from armsense_driver.parameters import Parameter
+from armsense_node.health import Health
+from armsense_node.loop import DirectSubscription, ReactiveLoop, run_node, stream_qos
+from armsense_node.parameters import Parameter
 
 PARAMETERS = (
     *ARM_PARAMETERS,

@@ -6,13 +6,13 @@ import pytest
 import rclpy
 from sensor_msgs.msg import JointState
 
-from armsense_core.model import ArmModel
+from armsense.boards.arbiter import Answer, Mode
+from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.protocol import by_name
+from armsense.boards.transport.link import SpiLink
+from armsense.boards.transport.loopback import LoopbackTransport
+from armsense.model import ArmModel
 from armsense_driver import driver_node, motor_board_node, ros2_control_bridge_node
-from armsense_driver.arbiter import Answer, Mode
-from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.protocol import by_name
-from armsense_driver.transport.link import SpiLink
-from armsense_driver.transport.loopback import LoopbackTransport
 
 MODEL = ArmModel.load('laas4')
 HOME = list(MODEL.config.home)

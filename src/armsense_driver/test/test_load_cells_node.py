@@ -15,12 +15,12 @@ import pytest
 from std_srvs.srv import Trigger
 import yaml
 
-from armsense_driver.load_cells.line_format import encode_line
-from armsense_driver.loop import DirectSubscription, stream_qos
+from armsense.boards.load_cells.line_format import encode_line
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
+from armsense_node.loop import DirectSubscription, stream_qos
 
-NODE = 'armsense_driver.load_cells.load_cells_node'
+NODE = 'armsense_driver.load_cells_node'
 
 
 class Microcontroller:

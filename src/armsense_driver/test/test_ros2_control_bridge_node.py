@@ -14,8 +14,8 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from armsense_driver.loop import latched_qos, stream_qos
 from armsense_msgs.msg import DriverMode, MotorCommands, MotorStates
+from armsense_node.loop import latched_qos, stream_qos
 
 JOINTS = ['joint1', 'joint2', 'joint3', 'joint4']
 HOME = [0.0, 0.6, 0.0, -0.6]

@@ -8,13 +8,13 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from armsense_core.identify.drift import DriftMonitor, DriftOptions
-from armsense_core.model import ArmModel
-from armsense_core.model.model_file import ModelFile
-from armsense_driver.health import Health, Level
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.loop import DirectSubscription, event_qos, stream_qos
+from armsense.identify.drift import DriftMonitor, DriftOptions
+from armsense.model import ArmModel
+from armsense.model.model_file import ModelFile
 from armsense_msgs.msg import Collision, Residual
+from armsense_node.health import Health, Level
+from armsense_node.health_topic import HealthTopic
+from armsense_node.loop import DirectSubscription, event_qos, stream_qos
 
 SAMPLING = 0.1       # [s] between two looks: the newest residual is enough for a mean square
 MOVING = 0.05        # [rad/s] slower, friction may hold any torque

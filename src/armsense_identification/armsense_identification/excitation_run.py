@@ -23,12 +23,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point, Trajectory
-from armsense_driver.loop import DirectSubscription, latched_qos, stream_qos
-from armsense_identification.worker import Cancelled
+from armsense.cli.worker import Cancelled
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.trajectory import Limits, point_to_point, Trajectory
 from armsense_msgs.msg import DriverMode
+from armsense_node.loop import DirectSubscription, latched_qos, stream_qos
 
 SPACING = 0.02          # [s] between two waypoints
 # [s] of the arm's clock between sending and beginning; on a busy machine virtual time overtakes

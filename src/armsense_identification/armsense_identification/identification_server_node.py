@@ -16,17 +16,17 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_driver.loop import run_node
-from armsense_driver.parameters import declare, Parameter
-from armsense_identification import tasks
+from armsense.cli import tasks
+from armsense.cli.worker import Cancelled, Worker
+from armsense.errors import ArmsenseError
+from armsense.jobs.motion_file import period, read_motion
+from armsense.model import ArmModel
+from armsense.recordings.input_files import confined
 from armsense_identification.drift_watch import DriftWatch
 from armsense_identification.excitation_run import Driven, ExcitationRun
-from armsense_identification.input_files import confined
-from armsense_identification.motion_file import period, read_motion
-from armsense_identification.worker import Cancelled, Worker
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
+from armsense_node.loop import run_node
+from armsense_node.parameters import declare, Parameter
 
 TICK = 0.05   # [s] between two looks at the running work
 

@@ -5,13 +5,13 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from armsense_core.errors import ArmsenseError, UnknownName
-from armsense_core.identify.robot_file import SourceConfig
-from armsense_identification import identify_job
-from armsense_identification.bag_facts import BagFacts
-from armsense_identification.bag_reader import read_bag
-from armsense_identification.identify_command import _subject, parser
-from armsense_identification.identify_job import recorded_motion, run, Subject
+from armsense.cli.identify_command import _subject, parser
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.identify.robot_file import SourceConfig
+from armsense.jobs import identify_job
+from armsense.jobs.identify_job import recorded_motion, run, Subject
+from armsense.recordings.bag_facts import BagFacts
+from armsense.recordings.bag_reader import read_bag
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates
 

@@ -9,10 +9,10 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
-from armsense_core.model import ArmModel
-from armsense_driver.qos import stream_qos
+from armsense.model import ArmModel
 from armsense_identification.drift_watch import DriftWatch
 from armsense_msgs.msg import Residual
+from armsense_node.qos import stream_qos
 
 SETTINGS = SimpleNamespace(model='', drift_window=0.1, drift_factor=2.0)
 STEP = 0.02   # [s] of the arm's clock per message

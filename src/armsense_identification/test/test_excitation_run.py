@@ -6,9 +6,9 @@ from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 import pytest
 
-from armsense_core.errors import ArmsenseError
+from armsense.cli.worker import Cancelled
+from armsense.errors import ArmsenseError
 from armsense_identification.excitation_run import ExcitationRun, LEADS
-from armsense_identification.worker import Cancelled
 
 LATE = FollowJointTrajectory.Result.OLD_HEADER_TIMESTAMP
 TOLERANCE = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED

@@ -5,10 +5,10 @@ import pytest
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from armsense_core.model import ArmModel
-from armsense_core.trajectory import Limits, point_to_point
-from armsense_identification.bag_facts import BagFacts, model_hash
-from armsense_identification.recording_check import check_recording, Run, verdict
+from armsense.model import ArmModel
+from armsense.recordings.bag_facts import BagFacts, model_hash
+from armsense.recordings.recording_check import check_recording, Run, verdict
+from armsense.trajectory import Limits, point_to_point
 from armsense_monitor.bag_writer import BagWriter, schema_text
 
 START = 3.0

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armsense.types import Array
 from armsense_monitor.time_series import TimeSeries, Window
-
-Array = NDArray[np.float64]
 
 SECONDS = 10.0         # [s] kept of every stream
 STATE_RATE = 1000      # [Hz] at most, of the streams

@@ -19,20 +19,20 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
-from armsense_driver.health import Health
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.lockstep import Answerer, lockstep_qos, LockstepLoop
-from armsense_driver.loop import (
+from armsense.recordings.bag_playback import BagMessage, BagPlayback
+from armsense_msgs.msg import MotorStates, Residual
+from armsense_node.health import Health
+from armsense_node.health_topic import HealthTopic
+from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
+from armsense_node.loop import (
     event_qos,
     latched_qos,
     run_node,
     stream_qos,
     StreamSubscription,
 )
-from armsense_driver.loop_decoder import RecordDecoder
-from armsense_driver.parameters import declare, Parameter
-from armsense_monitor.bag_playback import BagMessage, BagPlayback
-from armsense_msgs.msg import MotorStates, Residual
+from armsense_node.loop_decoder import RecordDecoder
+from armsense_node.parameters import declare, Parameter
 
 COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench')
 STREAMS = ('motor_states', 'load_cells')

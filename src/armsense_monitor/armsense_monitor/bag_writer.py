@@ -9,7 +9,7 @@ from ament_index_python.packages import get_package_share_directory
 from mcap.writer import CompressionType, Writer
 import yaml
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
 
 _SEPARATOR = '=' * 80
 

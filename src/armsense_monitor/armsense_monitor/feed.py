@@ -11,8 +11,7 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from armsense_core.errors import ArmsenseError
-from armsense_driver.loop_decoder import RecordDecoder
+from armsense.errors import ArmsenseError
 from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
 from armsense_msgs.msg import (
     Collision,
@@ -22,6 +21,7 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
+from armsense_node.loop_decoder import RecordDecoder
 
 
 class Topic(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import pinocchio as pin
 import trimesh
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 
 GREY = (217, 222, 230)
 SIDES = 32         # of a cylinder

@@ -7,13 +7,11 @@ from typing import Any
 
 from geometry_msgs.msg import Point
 import numpy as np
-from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
+from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
-
-Array = NDArray[np.float64]
 
 THRESHOLD_RADIUS = 0.06      # [m] of the shell that stands for the threshold
 FULLEST = 2.0                # times the threshold: larger residuals look the same

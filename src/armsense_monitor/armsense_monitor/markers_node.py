@@ -8,15 +8,15 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health, Level
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.loop import PacedLoop, run_node
-from armsense_driver.parameters import declare, Parameter
+from armsense.model import ArmModel
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.feed import Feed
 from armsense_monitor.live_feed import LiveFeed
 from armsense_monitor.markers import markers
+from armsense_node.health import Health, Level
+from armsense_node.health_topic import HealthTopic
+from armsense_node.loop import PacedLoop, run_node
+from armsense_node.parameters import declare, Parameter
 
 PARAMETERS = (
     Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),

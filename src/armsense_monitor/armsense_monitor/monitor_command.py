@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from armsense_driver.loop import run_node
 from armsense_monitor.web_monitor_node import WebMonitorNode
+from armsense_node.loop import run_node
 
 
 def parser() -> argparse.ArgumentParser:

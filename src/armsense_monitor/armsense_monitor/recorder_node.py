@@ -22,20 +22,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health, Level
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import (
-    DirectSubscription,
-    event_qos,
-    latched_qos,
-    Loop,
-    run_node,
-    WaitSet,
-)
-from armsense_driver.parameters import declare, Parameter
-from armsense_driver.payload import TOPIC as PAYLOAD
+from armsense.model import ArmModel
 from armsense_monitor.bag_writer import BagWriter
 from armsense_msgs.msg import (
     BaseResidual,
@@ -48,6 +35,19 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
+from armsense_node.health import Health, Level
+from armsense_node.health_topic import HealthTopic
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import (
+    DirectSubscription,
+    event_qos,
+    latched_qos,
+    Loop,
+    run_node,
+    WaitSet,
+)
+from armsense_node.parameters import declare, Parameter
+from armsense_node.payload import TOPIC as PAYLOAD
 
 STREAMS: dict[str, Any] = {
     'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual,

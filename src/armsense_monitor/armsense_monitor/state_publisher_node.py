@@ -24,11 +24,11 @@ from tf2_msgs.msg import TFMessage
 import trimesh
 import yaml
 
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health, Level
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.loop import DirectSubscription, latched_qos, PacedLoop, run_node
-from armsense_driver.parameters import declare, Parameter
+from armsense.model import ArmModel
+from armsense_node.health import Health, Level
+from armsense_node.health_topic import HealthTopic
+from armsense_node.loop import DirectSubscription, latched_qos, PacedLoop, run_node
+from armsense_node.parameters import declare, Parameter
 
 RATE = 50.0      # [Hz] of tf
 PARAMETERS = (

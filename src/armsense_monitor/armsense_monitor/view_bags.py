@@ -8,8 +8,8 @@ from pathlib import Path
 
 import viser
 
-from armsense_core.errors import ArmsenseError
-from armsense_monitor.bag_playback import BagPlayback, find_bags
+from armsense.errors import ArmsenseError
+from armsense.recordings.bag_playback import BagPlayback, find_bags
 from armsense_monitor.view_handles import put
 
 LIVE = 'live'

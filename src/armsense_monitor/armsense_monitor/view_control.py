@@ -8,7 +8,7 @@ from typing import Protocol
 
 import viser
 
-from armsense_core.reaction.options import STRATEGIES
+from armsense.reaction.options import STRATEGIES
 from armsense_monitor.access import Access
 from armsense_monitor.view_handles import put
 

@@ -8,9 +8,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Event, Health, Mode, Reaction
-
-Array = NDArray[np.float64]
 
 GREEN, AMBER, RED, GREY = '#2f9e44', '#e67700', '#e03131', '#868e96'
 _MODE_COLORS = {'enabled': GREEN, 'disabled': GREY, 'starting': AMBER, 'damping': RED}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 import viser
 from viser import uplot
 
+from armsense.types import Array
 from armsense_monitor.time_series import thin, Window
-
-Array = NDArray[np.float64]
 
 POINTS = 240                 # of a line: about the pixels of a phone
 COLORS = ('#1c7ed6', '#f08c00', '#2b8a3e', '#9c36b5', '#e8590c', '#c2255c', '#0c8599')

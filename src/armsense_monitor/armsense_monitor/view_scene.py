@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 import trimesh
 import viser
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
+from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
 from armsense_monitor.link_meshes import link_meshes, LinkMesh
-
-Array = NDArray[np.float64]
 
 WARM, HOT = (255, 212, 59), (224, 49, 49)
 WARM_FROM = 0.7         # share of the threshold; hot is beyond it

@@ -12,11 +12,7 @@ import time
 
 from rclpy.node import Node
 
-from armsense_core.model import ArmModel
-from armsense_driver.health import Health
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.loop import PacedLoop, run_node
-from armsense_driver.parameters import declare, Parameter
+from armsense.model import ArmModel
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.arm_remote import ArmRemote
@@ -24,6 +20,10 @@ from armsense_monitor.feed import Feed
 from armsense_monitor.live_feed import LiveFeed
 from armsense_monitor.page_guard import PageGuard
 from armsense_monitor.web_view import WebView
+from armsense_node.health import Health
+from armsense_node.health_topic import HealthTopic
+from armsense_node.loop import PacedLoop, run_node
+from armsense_node.parameters import declare, Parameter
 
 RATE = 25.0            # [Hz] of the page
 

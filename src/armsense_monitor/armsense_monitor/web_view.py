@@ -9,8 +9,8 @@ import socket
 
 import viser
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
 from armsense_monitor import view_html
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory

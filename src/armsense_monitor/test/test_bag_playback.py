@@ -5,9 +5,9 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
+from armsense.recordings.bag_playback import BagPlayback, find_bags
 from armsense_monitor.arm_history import ArmHistory
-from armsense_monitor.bag_playback import BagPlayback, find_bags
 from armsense_monitor.bag_writer import BagWriter
 from armsense_monitor.feed import Feed
 from armsense_msgs.msg import Collision, DriverMode, MotorStates, Residual

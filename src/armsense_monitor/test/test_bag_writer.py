@@ -6,7 +6,7 @@ import pytest
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 
-from armsense_core.errors import ArmsenseError
+from armsense.errors import ArmsenseError
 from armsense_monitor.bag_writer import BagWriter, schema_text
 from armsense_msgs.msg import Collision, MotorStates
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from armsense_monitor.link_meshes import link_meshes
 
 

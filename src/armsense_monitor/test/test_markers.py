@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from visualization_msgs.msg import Marker
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from armsense_monitor.arm_history import ArmHistory, Contact, Event
 from armsense_monitor.markers import markers, THRESHOLD_RADIUS
 

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 import viser
 import websockets
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.bag_writer import BagWriter

@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from armsense_core.model import ArmModel
+from armsense.model import ArmModel
 from armsense_monitor.recorder_node import RecorderNode
 
 

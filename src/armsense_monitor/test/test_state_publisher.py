@@ -12,9 +12,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from armsense_core.model import ArmModel
-from armsense_driver.loop import DirectSubscription, latched_qos, spin_background
+from armsense.model import ArmModel
 from armsense_monitor.state_publisher_node import StatePublisherNode
+from armsense_node.loop import DirectSubscription, latched_qos, spin_background
 
 Q = [0.3, 0.6, -0.2, -0.6]
 

@@ -5,7 +5,7 @@ import re
 
 import yaml
 
-from armsense_core.share import find
+from armsense.share import find
 from armsense_monitor import recorder_node
 
 RECORDED = {f'/{topic}': kind for topic, kind in recorder_node.TOPICS.items()}

@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 import web_browser
 from web_browser import click, open_page, PHONE, press, take_picture
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
 from armsense_monitor.bag_writer import BagWriter

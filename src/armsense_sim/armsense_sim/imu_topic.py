@@ -7,7 +7,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Imu
 
-from armsense_sim.carrier import Array, InertialUnit
+from armsense.sim.carrier import InertialUnit
+from armsense.types import Array
 
 
 class ImuTopic:

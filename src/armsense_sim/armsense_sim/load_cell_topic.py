@@ -6,12 +6,12 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model.arm_config import ArmConfig
-from armsense_driver.loop import StreamPublisher
+from armsense.errors import ArmsenseError
+from armsense.model.arm_config import ArmConfig
+from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.plant import Plant
 from armsense_msgs.msg import LoadCells
-from armsense_sim.load_cell_sensors import CellErrors, SimulatedCells
-from armsense_sim.plant import Plant
+from armsense_node.loop import StreamPublisher
 
 
 class LoadCellTopic:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import time
 from typing import Any
 
-from armsense_driver.health import Health, Level
+from armsense_node.health import Health, Level
 
 IN_TIME = 0.95   # of real time; a slower simulation is worth a warning
 

@@ -14,24 +14,24 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmModel
-from armsense_driver.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
-from armsense_driver.emulator.arm_rack import ArmRack
-from armsense_driver.emulator.faults import check_fault
-from armsense_driver.health_topic import HealthTopic
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import event_qos, Loop, run_node, stream_qos
-from armsense_driver.parameters import declare, Parameter
-from armsense_driver.sockets_folder import socket_folder
+from armsense.boards.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
+from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.emulator.faults import check_fault
+from armsense.boards.sockets_folder import socket_folder
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.sim.carrier import Carrier
+from armsense.sim.mujoco_plant import make_plant
+from armsense.sim.scenario import BoardFault, Event, Place, Scenario, Stage
+from armsense.sim.sensors import StrainGauges
 from armsense_msgs.msg import ContactTruth
 from armsense_msgs.srv import InjectFault, PlaceObstacle
-from armsense_sim.carrier import Carrier
+from armsense_node.health_topic import HealthTopic
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import event_qos, Loop, run_node, stream_qos
+from armsense_node.parameters import declare, Parameter
 from armsense_sim.imu_topic import ImuTopic
 from armsense_sim.load_cell_topic import LoadCellTopic
-from armsense_sim.mujoco_plant import make_plant
-from armsense_sim.scenario import BoardFault, Event, Place, Scenario, Stage
-from armsense_sim.sensors import StrainGauges
 from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]

@@ -7,9 +7,9 @@ import pytest
 import rclpy
 from sensor_msgs.msg import Imu
 
-from armsense_driver.lockstep import lockstep_qos
-from armsense_driver.loop import DirectSubscription
-from armsense_sim.carrier import Carrier, InertialUnit, STILL
+from armsense.sim.carrier import Carrier, InertialUnit, STILL
+from armsense_node.lockstep import lockstep_qos
+from armsense_node.loop import DirectSubscription
 from armsense_sim.simulator_node import SimulatorNode
 
 

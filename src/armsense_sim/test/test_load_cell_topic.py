@@ -8,12 +8,12 @@ import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 
-from armsense_core.errors import ArmsenseError
-from armsense_core.model import ArmConfig
-from armsense_driver.loop import event_qos, StreamSubscription
+from armsense.errors import ArmsenseError
+from armsense.model import ArmConfig
+from armsense.sim import make_plant
+from armsense.sim.load_cell_sensors import PERFECT
 from armsense_msgs.msg import LoadCells
-from armsense_sim import make_plant
-from armsense_sim.load_cell_sensors import PERFECT
+from armsense_node.loop import event_qos, StreamSubscription
 from armsense_sim.load_cell_topic import LoadCellTopic
 
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense_driver.health import Level
-from armsense_driver.protocol import BoardError
+from armsense.boards.protocol import BoardError
+from armsense_node.health import Level
 from armsense_sim.simulator_health import SimulatorHealth
 
 

@@ -1,0 +1,1 @@
+"""armsense, the library: everything that can be computed without ROS, floor by floor."""

@@ -1,0 +1,64 @@
+"""Readings of an inertial measurement unit to the motion of the base."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from armsense.errors import BadValue
+from armsense.model.base_motion import BaseMotion
+from armsense.velocity import WeightedRegression
+
+WINDOW = 8            # samples, for the angular acceleration
+LONGEST_GAP = 0.1     # [s] without readings, then the motion is unknown
+
+
+class ImuMotion:
+    """The newest motion of the base; the angular acceleration is the slope of the gyroscope's."""
+
+    def __init__(self, *, rpy: ArrayLike = (0.0, 0.0, 0.0),
+                 position: ArrayLike = (0.0, 0.0, 0.0), rate: float = 1000.0) -> None:
+        """For a unit fixed to the base.
+
+        Args:
+            rpy: Turn of the unit in the base frame, about fixed x, y, z [rad].
+            position: Of the unit in the base frame [m].
+            rate: About how often it reports [Hz].
+        """
+        turn, self._position = np.asarray(rpy, float), np.asarray(position, float)
+        for name, values in (('rpy', turn), ('position', self._position)):
+            if values.shape != (3,) or not np.isfinite(values).all():
+                raise BadValue(f'{name} of the imu', values.tolist(), 'three finite numbers')
+        self._rotation = Rotation.from_euler('xyz', turn).as_matrix()
+        self._slope = WeightedRegression(3, WINDOW, 1.0 / rate)
+        self._motion = BaseMotion.unknown()
+        self._stamp = -1.0     # [s] of the last reading, on its own clock
+        self._seen = -1.0      # [s] when it was taken, on the clock of the arm's states
+
+    def take(self, specific_force: ArrayLike, angular_velocity: ArrayLike, stamp: float,
+             now: float) -> None:
+        """A reading, axes of the unit.
+
+        Args:
+            specific_force: [m/s^2].
+            angular_velocity: [rad/s].
+            stamp: Of the reading [s].
+            now: Stamp of the arm's state that it goes with [s].
+        """
+        readings = np.concatenate([specific_force, angular_velocity])
+        if not np.isfinite(readings).all():
+            return
+        dt = stamp - self._stamp if self._stamp >= 0.0 else 0.0
+        if not 0.0 <= dt <= LONGEST_GAP:
+            self._slope.reset()
+            dt = 0.0
+        self._stamp, self._seen = stamp, now
+        alpha = self._slope.step(readings[3:], dt)
+        self._motion = BaseMotion.of_imu(readings[:3], readings[3:], alpha,
+                                         rotation=self._rotation, position=self._position)
+
+    def at(self, now: float) -> BaseMotion:
+        """Motion at the stamp of a state [s]; unknown where the unit has fallen silent."""
+        heard = self._seen >= 0.0 and now - self._seen <= LONGEST_GAP
+        return self._motion if heard else BaseMotion.unknown()

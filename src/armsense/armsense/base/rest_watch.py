@@ -1,0 +1,84 @@
+"""The arm at rest: what it weighs on its cells while nothing touches it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from armsense.base.cell_layout import CellLayout
+from armsense.errors import ArmsenseError
+from armsense.model.base_motion import BaseMotion
+from armsense.types import Array
+
+SWING = 5.0   # standard deviations of the cells that rest may show
+
+
+class Rest(NamedTuple):
+    """One sample while the joints rest, or the mean of some."""
+
+    q: Array                    # [rad] (n,)
+    felt: Array                 # [N, Nm] (k,)
+    motion: BaseMotion | None   # of the base
+
+
+class RestWatch:
+    """Keeps the last samples of an arm that stands still.
+
+    One thread may step it while another asks: what is asked for is taken from a copy.
+    """
+
+    def __init__(self, layout: CellLayout, noise: float, samples: int, speed: float) -> None:
+        """For cells of some noise [N].
+
+        Args:
+            layout: Of the cells.
+            noise: Standard deviation of a cell [N].
+            samples: That make a rest.
+            speed: Of the joints up to which they rest [rad/s].
+        """
+        self._names = layout.names
+        self._swing = SWING * np.sqrt(np.diag(layout.covariance(noise)))
+        self._speed = speed
+        self._samples: deque[Rest] = deque(maxlen=samples)
+        self._forces: deque[Array] = deque(maxlen=samples)
+
+    @property
+    def long_enough(self) -> bool:
+        return len(self._samples) == self._samples.maxlen
+
+    @property
+    def forces(self) -> Array:
+        """Of the cells [N], (samples, m); NaN: not usable."""
+        return np.array(tuple(self._forces))
+
+    def step(self, dq: Array, sample: Rest, force: Array) -> None:
+        """Note a cycle: velocities [rad/s], (n,), forces of the cells [N], (m,)."""
+        if np.abs(dq).max() > self._speed:
+            self._samples.clear()
+            self._forces.clear()
+            return
+        self._samples.append(sample)
+        self._forces.append(force)
+
+    def mean(self) -> Rest:
+        """The rest.
+
+        Raises:
+            ArmsenseError: The arm moves, has not rested long enough, or its cells still swing.
+        """
+        samples = tuple(self._samples)
+        if len(samples) != self._samples.maxlen:
+            raise ArmsenseError('the arm must rest while its cells are zeroed')
+        q = np.array([sample.q for sample in samples])
+        felt = np.array([sample.felt for sample in samples])
+        swing = felt.std(axis=0)
+        if (swing > self._swing).any():
+            axis = int(np.argmax(swing / self._swing))
+            raise ArmsenseError(f'the cells have not come to rest: {self._names[axis]} '
+                                f'swings by {swing[axis]:.3g}')
+        motions = [sample.motion for sample in samples if sample.motion is not None]
+        # One noisy reading of the imu alone would be in the offset for good.
+        motion = BaseMotion(*np.mean(motions, axis=0)) if motions else None
+        return Rest(q.mean(axis=0), felt.mean(axis=0), motion)

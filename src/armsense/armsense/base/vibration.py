@@ -1,0 +1,149 @@
+"""Vibration of arm and base: found in a free run, stopped by filters, or taken as a floor.
+
+Thesis 003, section 4.3.3: vibrations of 125 Nm from peak to peak hide every collision below 64 Nm,
+although the cells themselves resolve 10 Nm.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+import math
+
+import numpy as np
+from scipy import signal
+
+from armsense.errors import BadValue
+from armsense.schema import quantity
+from armsense.types import Array
+
+PROMINENCE = 4.0      # of a peak over the neighbourhood, in amplitude
+
+
+@dataclass(frozen=True, kw_only=True)
+class VibrationMode:
+    """One resonance."""
+
+    frequency: float = quantity(unit='Hz', above=0)
+    width: float = quantity(unit='Hz', above=0, text='between the -3 dB points of the band-stop')
+    amplitude: float = quantity(0.0, low=0, text='of the strongest axis, in its unit')
+
+
+def find_modes(residual: Array, period: float, *, lowest: float = 1.0, count: int = 3,
+               resolution: float = 0.25) -> tuple[VibrationMode, ...]:
+    """Strongest resonances in the residual of a run without collisions.
+
+    Args:
+        residual: (N, k).
+        period: [s].
+        lowest: Below this frequency [Hz] lies what collisions and model errors look like.
+        count: Most modes returned.
+        resolution: Of the spectrum [Hz].
+    """
+    data = np.asarray(residual, float).reshape(len(residual), -1)
+    segment = min(len(data), round(1.0 / (resolution * period)))
+    if segment < 16:
+        raise BadValue('length of the run', len(data) * period, f'>= {1.0 / resolution:g} s')
+    f, power = signal.welch(data, 1.0 / period, nperseg=segment, axis=0)
+    amplitude = np.sqrt(power * (f[1] - f[0]) * 3.0)          # of a sine, Hann window, (F, k)
+    relative = (amplitude / np.maximum(np.median(amplitude, axis=0), 1e-300)).max(axis=1)
+    around = np.array([np.median(relative[max(0, j - 12):j + 13]) for j in range(len(f))])
+    found = [p for p in signal.find_peaks(relative)[0].tolist()
+             if f[p] >= lowest and relative[p] > PROMINENCE * around[p]]
+    peaks = sorted(found, key=lambda p: -relative[p])[:count]
+    widths = signal.peak_widths(relative, peaks, rel_height=0.5)[0] * (f[1] - f[0])
+    return tuple(VibrationMode(frequency=float(f[p]), width=float(max(2.0 * w, 0.2 * f[p])),
+                               amplitude=float(amplitude[p].max()))
+                 for p, w in zip(peaks, widths, strict=True))
+
+
+class BandStop:
+    """Band-stops in series, for k signals; passes constant values unchanged."""
+
+    def __init__(self, modes: tuple[VibrationMode, ...], k: int, period: float) -> None:
+        self._k = k
+        self._sections = []
+        for mode in modes:
+            if mode.frequency >= 0.45 / period:
+                raise BadValue('frequency of a mode', mode.frequency,
+                               f'< {0.45 / period:g} Hz at this sampling')
+            self._sections.append(signal.iirnotch(
+                mode.frequency, mode.frequency / mode.width, 1.0 / period))
+        self.reset()
+
+    def reset(self) -> None:
+        """The next sample is taken as if it had always been there."""
+        self._states: list[tuple[Array, Array]] | None = None
+
+    def step(self, value: Array) -> Array:
+        """One sample, (k,)."""
+        if self._states is None:
+            self._states = [self._rest(b, a, value) for b, a in self._sections]
+        y = value
+        for number, (b, a) in enumerate(self._sections):
+            z1, z2 = self._states[number]
+            x, y = y, b[0] * y + z1
+            self._states[number] = (b[1] * x - a[1] * y + z2, b[2] * x - a[2] * y)
+        return y
+
+    def run(self, values: Array) -> Array:
+        """A whole recording, (N, k)."""
+        self.reset()
+        return np.array([self.step(value) for value in values])
+
+    @staticmethod
+    def _rest(b: Array, a: Array, value: Array) -> tuple[Array, Array]:
+        """States that answer a constant value with itself (the gain at zero frequency is one)."""
+        z2 = (b[2] - a[2]) * value
+        return (b[1] - a[1]) * value + z2, z2
+
+
+class VibrationFloor:
+    """How strong the residual has swung lately, as an addition to the threshold.
+
+    The swing is what is left of the residual after its mean over one period of the slowest
+    vibration. Its peak decays slowly and is used only after `hold`, so that a collision cannot
+    lift the threshold that it has to cross.
+    """
+
+    def __init__(self, k: int, period: float, *, slowest: float = 2.0, decay: float = 2.0,
+                 hold: float = 0.25, factor: float = 1.0) -> None:
+        """Args in seconds and hertz.
+
+        Args:
+            k: Number of axes.
+            period: [s].
+            slowest: Lowest frequency of vibration [Hz].
+            decay: Time in which a peak falls to 1/e [s].
+            hold: Age before a swing counts [s].
+            factor: On the peak.
+        """
+        if min(period, slowest, decay, factor) <= 0.0 or hold < 0.0:
+            raise BadValue('period, slowest, decay, factor, hold',
+                           (period, slowest, decay, factor, hold), 'positive')
+        self._window = max(2, round(1.0 / (slowest * period)))
+        self._hold = max(1, round(hold / period))
+        self._fade = math.exp(-period / decay)
+        self._factor = factor
+        self._k = k
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all swings."""
+        self._samples: deque[Array] = deque(maxlen=self._window)
+        self._sum = np.zeros(self._k)
+        self._waiting: deque[Array] = deque(maxlen=self._hold)
+        self.floor = np.zeros(self._k)
+
+    def step(self, residual: Array) -> Array:
+        """Addition to the threshold now, (k,)."""
+        if len(self._samples) == self._window:
+            self._sum = self._sum - self._samples[0]
+        self._samples.append(residual)
+        self._sum = self._sum + residual
+        swing = np.abs(residual - self._sum / len(self._samples))
+        self.floor = self._fade * self.floor
+        if len(self._waiting) == self._hold:
+            self.floor = np.maximum(self.floor, self._factor * self._waiting[0])
+        self._waiting.append(swing)
+        return self.floor

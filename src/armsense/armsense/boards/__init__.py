@@ -1,0 +1,1 @@
+"""Motor boards and load cells: bytes, transports, the arbiter, emulated boards. No ROS."""

@@ -1,0 +1,100 @@
+"""The last check before the wire: no command that could hurt passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.joint_map import JointCommand
+from armsense.schema import quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardLimits:
+    """Limits of one arm, each list in joint order."""
+
+    lower: Sequence[float]              # [rad]
+    upper: Sequence[float]              # [rad]
+    velocity: Sequence[float]           # [rad/s]
+    torque: Sequence[float]             # [Nm]
+    damping: Sequence[float]            # [Nm s/rad] of the safe state
+    names: Sequence[str]
+    integrates: bool = False            # the boards have an integrator
+    position_margin: float = quantity(0.15, unit='rad', text='beyond a limit before it is a fault')
+    speed_margin: float = quantity(1.5, text='times the velocity limit before it is a fault')
+    step: float = quantity(0.5, unit='rad', text='largest distance of a position command')
+
+
+class CommandGuard:
+    """Checks and limits commands; holds no state."""
+
+    def __init__(self, limits: GuardLimits) -> None:
+        self.limits = limits
+        self._zeros = [0.0] * len(limits.names)
+
+    def check(self, command: JointCommand, position: Sequence[float]) -> Fault | None:
+        """The fault in a command, if any."""
+        limits = self.limits
+        for field, values in zip(JointCommand._fields, command, strict=True):
+            for k, value in enumerate(values):
+                if not isfinite(value):
+                    return Fault(FaultKind.COMMAND_NOT_FINITE,
+                                 f'{field} of {limits.names[k]} is {value}')
+        for k, name in enumerate(limits.names):
+            if command.kp[k] < 0.0 or command.kd[k] < 0.0 or command.ki[k] < 0.0:
+                return Fault(FaultKind.COMMAND_UNSUPPORTED, f'negative gain of {name}')
+            if command.ki[k] and not limits.integrates:
+                return Fault(FaultKind.COMMAND_UNSUPPORTED,
+                             f'ki of {name} is {command.ki[k]:g}; the boards have no integrator')
+            distance = command.position[k] - position[k]
+            if command.kp[k] and abs(distance) > limits.step:
+                return Fault(FaultKind.COMMAND_STEP,
+                             f'{name}: {distance:+.3f} rad from the arm, at most {limits.step}')
+        return None
+
+    def limited(self, command: JointCommand, position: Sequence[float],
+                velocity: Sequence[float]) -> JointCommand:
+        """The command within limits; at a joint limit nothing pushes outwards and damping acts."""
+        limits = self.limits
+        reference = [min(max(p, low), high)
+                     for p, low, high in zip(command.position, limits.lower, limits.upper,
+                                             strict=True)]
+        speed = [min(max(v, -top), top)
+                 for v, top in zip(command.velocity, limits.velocity, strict=True)]
+        torque = [min(max(t, -top), top)
+                  for t, top in zip(command.torque, limits.torque, strict=True)]
+        kd = list(command.kd)
+        for k, q in enumerate(position):
+            outward = 1.0 if q > limits.upper[k] else -1.0 if q < limits.lower[k] else 0.0
+            if outward:
+                torque[k] = min(torque[k] * outward, 0.0) * outward
+                speed[k] = min(speed[k] * outward, 0.0) * outward
+                if velocity[k] * outward > 0.0:
+                    kd[k] = max(kd[k], limits.damping[k])
+        return JointCommand(reference, speed, torque, command.kp, kd, command.ki)
+
+    def watch(self, position: Sequence[float], velocity: Sequence[float]) -> Fault | None:
+        """The fault in a state, if any."""
+        limits = self.limits
+        for k, name in enumerate(limits.names):
+            if not (limits.lower[k] - limits.position_margin <= position[k]
+                    <= limits.upper[k] + limits.position_margin):
+                return Fault(FaultKind.POSITION_LIMIT,
+                             f'{name} at {position[k]:.3f} rad, limits {limits.lower[k]:.3f} .. '
+                             f'{limits.upper[k]:.3f}')
+            if abs(velocity[k]) > limits.speed_margin * limits.velocity[k]:
+                return Fault(FaultKind.OVERSPEED,
+                             f'{name} at {velocity[k]:.2f} rad/s, limit {limits.velocity[k]:.2f}')
+        return None
+
+    def damping(self, position: Sequence[float]) -> JointCommand:
+        """The safe state: every joint brakes its own motion, nothing pulls."""
+        zeros = self._zeros
+        return JointCommand(position, zeros, zeros, zeros, self.limits.damping, zeros)
+
+    def limp(self, position: Sequence[float]) -> JointCommand:
+        """No current at all."""
+        zeros = self._zeros
+        return JointCommand(position, zeros, zeros, zeros, zeros, zeros)

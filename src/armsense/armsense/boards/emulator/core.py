@@ -1,0 +1,221 @@
+"""What every emulated dual-motor board does, whatever wire it hangs on.
+
+States of a motor: off, aligning (about 3 s after the first enable), ready and driven; an error
+switches both motors off and stays. The board has no clock of its own: time passes in `step`.
+
+The plant calls `step` with the shaft state it has just integrated, serves the wire, applies the
+returned torque over the next `dt`, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from armsense.boards.emulator.alignment import Alignment, AlignmentResult
+from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
+from armsense.boards.emulator.profile import BoardProfile, WatchdogArming
+from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
+from armsense.boards.protocol.messages import (
+    BoardError,
+    BoardState,
+    BoardStatus,
+    build,
+    MotorCommand,
+    MotorState,
+)
+
+_ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
+_NO_COMMAND = MotorCommand()
+_REMEMBERED = 64     # status words
+
+
+@lru_cache(_REMEMBERED)
+def _status(system: bool, on_1: bool, on_2: bool, ready_1: bool, ready_2: bool, met_1: bool,
+            met_2: bool, toggle_1: bool, toggle_2: bool, error: BoardError) -> BoardStatus:
+    """Status word, remembered because its flags seldom change."""
+    return BoardStatus.build(
+        system=system, enabled=(on_1, on_2), ready=(ready_1, ready_2), detected=(met_1, met_2),
+        toggle=(toggle_1, toggle_2), error=error)
+
+
+class BoardCore:
+    """State machine, watchdog and motors of one board."""
+
+    bus = ''     # the wire it hangs on: 'spi' or 'can'
+
+    def __init__(
+        self, profile: BoardProfile,
+        motors: tuple[MotorPhysics, MotorPhysics] = (MotorPhysics(), MotorPhysics()),
+        seed: int = 0, position_limits: PositionLimits = (None, None),
+        start_timestamp_ms: int = 0,
+    ) -> None:
+        """Make a board that has just been powered.
+
+        Args:
+            profile: firmware behaviour.
+            motors: constants of the two motors.
+            seed: of the current noise.
+            position_limits: per motor the allowed shaft angles (low, high) [rad] for references,
+                only to count unsafe frames; None for no limit.
+            start_timestamp_ms: value of the board's clock at power-up [ms].
+        """
+        self.profile = profile
+        self.motors = (EmulatedMotor(motors[0], 2 * seed), EmulatedMotor(motors[1], 2 * seed + 1))
+        self._encoders = (self.motors[0].encoder, self.motors[1].encoder)
+        self.unsafe = UnsafeFrames(
+            (motors[0].max_current, motors[1].max_current), position_limits)
+        self.adc = [0, 0]                # [LSB] auxiliary inputs, set by the plant
+        self.alignment_fails = [False, False]     # fault switches
+        self.timestamp_frozen = False
+        self.lead = 0.0                  # [s] that the shafts have turned on since the last step
+        self._turning = (0.0, 0.0)       # [rad/s]
+        self._start_us = start_timestamp_ms * 1000
+        self._wrap_us = profile.clock_wrap_us
+        self._dt = 0.0
+        self._dt_us = 0.0
+        self.power_cycle()
+
+    def power_cycle(self) -> None:
+        """Restart the firmware: encoder zeroed where the shaft stands, errors cleared."""
+        self.error = BoardError.NONE
+        self.system_enabled = False
+        self.timeout_ms = 0
+        self.rollover_error = False
+        self._motor_on = [False, False]
+        self._aligned = [False, False]
+        self._alignment: list[Alignment | None] = [None, None]
+        self._command: tuple[References, References] = (_NO_COMMAND, _NO_COMMAND)
+        self._error_reported = False
+        self._uptime_us = float(self._start_us)
+        self._silence_us = 0.0           # [us] since the last command
+        self._timestamp_ms = self._start_us // 1000 & 0xFFFF
+        for motor in self.motors:
+            motor.power_up()
+
+    def step(self, dt: float, shaft_position: Sequence[float],
+             shaft_velocity: Sequence[float]) -> tuple[float, float]:
+        """Advance the board by `dt` [s].
+
+        Args:
+            dt: length of the plant's next step.
+            shaft_position: absolute angles of the two motor shafts now [rad] (2,).
+            shaft_velocity: their velocities [rad/s] (2,).
+
+        Returns:
+            Mean torques on the two motor shafts over the next `dt` [Nm] (2,).
+        """
+        if dt != self._dt:
+            self._set_step(dt)
+        self._uptime_us += self._dt_us
+        self._silence_us += self._dt_us
+        if not self.timestamp_frozen:
+            self._timestamp_ms = int(self._uptime_us + 0.5) % self._wrap_us // 1000 & 0xFFFF
+        # The tolerance keeps accumulated rounding of dt from delaying the trip by a step.
+        if self.timeout_ms and self._silence_us >= self.timeout_ms * 1000.0 - 1e-3:
+            self._check_watchdog()
+        (one, two), (position_1, position_2) = self.motors, shaft_position
+        self._turning = velocity_1, velocity_2 = shaft_velocity[0], shaft_velocity[1]
+        one.sense(position_1)
+        two.sense(position_2)
+        if self.rollover_error and (one.encoder.rolled_over or two.encoder.rolled_over):
+            self.trip(BoardError.ROLLOVER)
+        return (self._step_motor(0, one, position_1, velocity_1),
+                self._step_motor(1, two, position_2, velocity_2))
+
+    def trip(self, error: BoardError) -> None:
+        """Switch off and report `error`; the first error stays."""
+        if self.error is BoardError.NONE:
+            self.error = error
+        self.system_enabled = False
+        self._motor_on = [False, False]
+        self._alignment = [None, None]
+
+    def set_uptime(self, uptime: float) -> None:
+        """Set the board's clock [s], e.g. to shortly before it wraps."""
+        self._uptime_us = uptime * 1e6
+
+    @property
+    def silence(self) -> float:
+        """Time since the last command [s]."""
+        return self._silence_us * 1e-6
+
+    def status(self) -> BoardStatus:
+        """Status word."""
+        (one, two), (on_1, on_2), (ready_1, ready_2) = (
+            self._encoders, self._motor_on, self._aligned)
+        return _status(self.system_enabled, on_1, on_2, ready_1, ready_2, one.index_detected,
+                       two.index_detected, one.index_toggle, two.index_toggle, self.error)
+
+    def state(self, last_index: int = 0) -> BoardState:
+        """What the board would report now."""
+        one, two = self.motors
+        adc_1, adc_2 = self.adc
+        return build(BoardState, (
+            self.status(), self._timestamp_ms,
+            (build(MotorState, (one.encoder.position, one.velocity, one.measured_current,
+                                one.physics.resistance, adc_1, one.power)),
+             build(MotorState, (two.encoder.position, two.velocity, two.measured_current,
+                                two.physics.resistance, adc_2, two.power))),
+            last_index))
+
+    def _set_enables(self, system: bool, motor_1: bool, motor_2: bool) -> None:
+        """Follow the enable bits unless an error holds the board."""
+        on = [system and motor_1, system and motor_2]
+        if self.error or (system == self.system_enabled and on == self._motor_on):
+            return
+        self.system_enabled = system
+        for number, wanted in enumerate(on):
+            if wanted == self._motor_on[number]:
+                continue
+            self._motor_on[number] = wanted
+            self._alignment[number] = None
+            if wanted and not self._aligned[number]:
+                self._alignment[number] = Alignment(
+                    self.motors[number].physics, self.profile.alignment_duration,
+                    self.profile.alignment_motion)
+
+    def _check_watchdog(self) -> None:
+        if self.error is BoardError.NONE and self._watchdog_armed():
+            self.trip(BoardError.RECEIVE_TIMEOUT)
+
+    def _watchdog_armed(self) -> bool:
+        if self.profile.watchdog is WatchdogArming.ALWAYS:
+            return True
+        return any(on and motor.reference != 0.0
+                   for on, motor in zip(self._motor_on, self.motors, strict=True))
+
+    def _step_motor(self, number: int, motor: EmulatedMotor, position: float,
+                    velocity: float) -> float:
+        if not self._motor_on[number]:
+            return motor.drive(None, velocity)
+        alignment = self._alignment[number]
+        if alignment is not None:
+            return self._align(number, alignment, position, velocity)
+        torque = motor.drive(self._command[number], velocity)
+        if motor.heat > motor.max_heat:
+            self.trip(BoardError.OTHER)
+        return torque
+
+    def _align(self, number: int, alignment: Alignment, position: float,
+               velocity: float) -> float:
+        motor = self.motors[number]
+        alignment.sabotaged = self.alignment_fails[number]
+        motor.drive(None, velocity)
+        torque = alignment.step(self._dt, motor.encoder.counts, position, velocity)
+        motor.power = 1.5 * motor.physics.resistance * alignment.current**2
+        if alignment.result is AlignmentResult.FAILED:
+            self.trip(_ENCODER_ERRORS[number])
+        elif alignment.result is AlignmentResult.DONE:
+            self._alignment[number] = None
+            self._aligned[number] = True
+            motor.encoder.set_zero()
+        return torque
+
+    def _set_step(self, dt: float) -> None:
+        if dt <= 0.0:
+            raise ValueError(f'dt = {dt!r} s; valid: > 0')
+        self._dt = dt
+        self._dt_us = dt * 1e6
+        for motor in self.motors:
+            motor.set_step(dt)

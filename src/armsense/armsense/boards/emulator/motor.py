@@ -1,0 +1,154 @@
+"""One motor behind an emulated board: encoder, current loop, current sensor, winding heat.
+
+Current loop. The board's 40 kHz loop is not stepped: its closed loop is a first-order lag of
+bandwidth `w`, whose exact solution over a plant step `dt` with a held reference is
+`i(dt) = r + (i0 - r) exp(-w dt)`. The torque handed to the plant is the mean over the step,
+`r + (i0 - r) (1 - exp(-w dt)) / (w dt)`, so the impulse is exact as well. Both factors depend on
+`dt` alone and are computed once.
+
+Velocity. The board differentiates its counts and passes them through a first-order low-pass:
+`v += (1 - exp(-w_v dt)) (dcounts / dt - v)`.
+
+Heat. `h += (1 - exp(-dt / T)) (i^2 - h)`; above the square of the continuous current the driver
+chip reports a fault (I2t protection).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, tau
+
+import numpy as np
+
+from armsense.boards.emulator.encoder import Encoder
+from armsense.boards.protocol.units import TURN
+
+References = tuple[float, ...]     # the numbers of a MotorCommand in its order
+
+CURRENT_SENSORS = ('signed', 'unsigned14')
+_NOISE_BLOCK = 4096
+_LARGEST_14_BIT = 2**14 - 1
+
+
+@dataclass(frozen=True)
+class MotorPhysics:
+    """Constants of one motor and of the board's channel for it. Default: mn4006 of thesis 004."""
+
+    torque_constant: float = 0.022           # [Nm/A]
+    resistance: float = 0.19                 # [Ohm] of one phase; assumed
+    pole_pairs: int = 12
+    max_current: float = 16.0                # [A] the board never drives more
+    continuous_current: float = 10.0         # [A] I2t trip level; assumed
+    thermal_time: float = 20.0               # [s] winding time constant; assumed
+    counts_per_turn: int = 4096
+    index_phase: float = 0.0                 # [rad] shaft angle of the index pulse
+    current_bandwidth: float = tau * 1000.0  # [rad/s] closed current loop
+    velocity_bandwidth: float = tau * 150.0  # [rad/s] low-pass of the velocity estimate
+    current_noise: float = 0.02              # [A] standard deviation of a reading
+    current_sensor: str = 'signed'           # or 'unsigned14': magnitude only, 14 bit
+    current_full_scale: float = 32.0         # [A] of the sensor
+    alignment_current: float = 3.0           # [A] direct current while aligning
+    alignment_damping: float = 3e-3          # [Nm s/rad] losses while the rotor follows the field
+
+    def __post_init__(self) -> None:
+        if self.current_sensor not in CURRENT_SENSORS:
+            raise ValueError(
+                f'current_sensor {self.current_sensor!r}; valid: {", ".join(CURRENT_SENSORS)}')
+
+    @property
+    def current_resolution(self) -> float:
+        """One step of the current reading [A]: 12 bit and sign, or 14 bit without."""
+        bits = 14 if self.current_sensor == 'unsigned14' else 12
+        return self.current_full_scale / float(2**bits)
+
+
+class EmulatedMotor:
+    """State of one motor; `step` advances it."""
+
+    def __init__(self, physics: MotorPhysics, seed: int) -> None:
+        self.physics = physics
+        self.encoder = Encoder(physics.counts_per_turn, physics.index_phase)
+        self._update_encoder = self.encoder.update
+        self._noise: list[float] = []        # numbers in stock: one draw alone costs microseconds
+        self._generator = np.random.default_rng(seed)
+        self._unsigned = physics.current_sensor == 'unsigned14'
+        self._resolution = physics.current_resolution
+        self._torque_constant = physics.torque_constant
+        self._loss = 1.5 * physics.resistance        # [Ohm] losses per squared current
+        self._max_current = physics.max_current
+        self.max_heat = physics.continuous_current**2      # [A^2] the I2t protection trips above
+        self._dt = 0.0
+        self.power_up()
+
+    def power_up(self) -> None:
+        """Start from a cold board; the winding keeps no heat."""
+        self.encoder.power_up()
+        self.current = 0.0               # [A] true quadrature current
+        self.reference = 0.0             # [A] what the loop tracks
+        self.velocity = 0.0              # [rad/s] the board's estimate
+        self.measured_current = 0.0      # [A] the board's reading
+        self.power = 0.0                 # [W] electrical input
+        self.heat = 0.0                  # [A^2]
+        self._integral = 0.0             # [rad s]
+
+    def set_step(self, dt: float) -> None:
+        """Prepare the factors for steps of `dt` [s]."""
+        physics = self.physics
+        lag = physics.current_bandwidth * dt
+        self._dt = dt
+        self._decay = exp(-lag)
+        self._mean = (1.0 - self._decay) / lag
+        self._velocity_gain = 1.0 - exp(-physics.velocity_bandwidth * dt)
+        self._heat_gain = 1.0 - exp(-dt / physics.thermal_time)
+        self._count_rate = TURN / physics.counts_per_turn / dt    # [rad/s] of one count
+
+    def sense(self, shaft_position: float) -> None:
+        """Read the encoder at the shaft's absolute angle [rad]."""
+        rate = self._update_encoder(shaft_position) * self._count_rate
+        self.velocity += self._velocity_gain * (rate - self.velocity)
+
+    def drive(self, command: References | None, shaft_velocity: float) -> float:
+        """Run law and current loop over one step; None switches the bridge off.
+
+        Returns:
+            Mean torque on the shaft over the step [Nm].
+        """
+        if command is not None:
+            reference = self._law(command)
+        else:
+            reference = self._integral = 0.0
+        self.reference = reference
+        deviation = self.current - reference
+        mean = reference + deviation * self._mean
+        self.current = reference + deviation * self._decay
+        self.heat += self._heat_gain * (mean * mean - self.heat)
+        torque = self._torque_constant * mean
+        self.power = self._loss * mean * mean + torque * shaft_velocity
+        if not self._noise:
+            self._stock_up()
+        steps = round((mean + self._noise.pop()) / self._resolution)
+        if self._unsigned:
+            steps = min(abs(steps), _LARGEST_14_BIT)
+        self.measured_current = steps * self._resolution
+        return torque
+
+    def _law(self, command: References) -> float:
+        position, velocity, current, kp, kd, limit, ki = command
+        # The encoder's position is worked out only where a gain uses it.
+        error = position - self.encoder.position if kp or ki else 0.0
+        reference = kp * error + kd * (velocity - self.velocity) + current
+        if limit > self._max_current:
+            limit = self._max_current
+        if ki:
+            self._integral += error * self._dt
+            # Anti-windup: the integral alone never asks for more than the limit.
+            bound = limit / ki
+            self._integral = min(max(self._integral, -bound), bound)
+            reference += ki * self._integral
+        else:
+            self._integral = 0.0
+        return limit if reference > limit else -limit if reference < -limit else reference
+
+    def _stock_up(self) -> None:
+        self._noise = self._generator.normal(
+            0.0, self.physics.current_noise, _NOISE_BLOCK).tolist()

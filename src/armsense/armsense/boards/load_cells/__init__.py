@@ -1,0 +1,1 @@
+"""Load cells: what their converters and amplifiers say."""

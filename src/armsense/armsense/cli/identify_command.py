@@ -1,0 +1,146 @@
+"""Identify a robot's dynamics: recordings in, model and report out.
+
+For example:
+
+    identify BAG|CSV... --robot ROBOT.yaml --out model.yaml [--validate FILE...] [--json]
+    identify BAG --arm laas4 --out model.yaml
+    identify BAG --arm laas4 --payload LOADED_BAG
+    identify 'bags/*' --arm laas4 --fleet out/fleet [--jobs 8 | --dask tcp://host:8786]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from armsense.cli.command import answer
+from armsense.cli.fleet import Fleet, show_fleet
+from armsense.identify.options import ESTIMATORS, PREPROCESSING
+from armsense.identify.robot_file import RobotFile
+from armsense.jobs.identify_job import Identification, run, Subject
+from armsense.jobs.outputs import check_target
+from armsense.jobs.payload_job import find_payload, payload_words
+from armsense.recordings.input_files import expand
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog='armsense identify', description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    out.add_argument('data', nargs='+', help='bags, csv files, folders or globs to train with')
+    which = out.add_mutually_exclusive_group(required=True)
+    which.add_argument('--robot', type=Path, help='robot file (yaml) of a robot of your own')
+    which.add_argument('--arm', help='an arm of this repository by name, or its yaml file')
+    out.add_argument('--out', type=Path,
+                     help='model file to write (yaml); report.html and report.json go beside it')
+    out.add_argument('--validate', nargs='+', default=[], help='other recordings')
+    out.add_argument('--estimator', choices=ESTIMATORS, help='default: physically consistent')
+    out.add_argument('--preprocess', choices=PREPROCESSING, help='default: auto')
+    out.add_argument('--topic', help='of the states, where a bag has several arms or names them '
+                     'otherwise')
+    out.add_argument('--payload', type=Path, help='recording of the same arm with a load; its '
+                     'mass and centre are told')
+    out.add_argument('--fleet', type=Path, metavar='FOLDER',
+                     help='one model per arm and day, and what changed between them')
+    out.add_argument('--jobs', type=int, default=os.cpu_count() or 1, help='processes of --fleet')
+    out.add_argument('--dask', metavar='SCHEDULER', help='address of a Dask scheduler (--fleet)')
+    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one line."""
+    options = parser().parse_args(arguments)
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
+                      width=None if sys.stdout.isatty() else 140)
+    work = _fleet if options.fleet else _single
+    return answer('identify', lambda: work(options, _subject(options), console), options.json,
+                  'interrupted; nothing was written')
+
+
+def _subject(options: argparse.Namespace) -> Subject:
+    """The robot, with the choices of the command line."""
+    subject = (Subject(RobotFile.read(options.robot)) if options.robot
+               else Subject.of_arm(options.arm))
+    given: dict[str, Any] = {
+        name: getattr(options, name) for name in ('estimator', 'preprocess')
+        if getattr(options, name)}
+    if options.topic:
+        given['source'] = dataclasses.replace(subject.robot.source, topic=options.topic)
+    return subject._replace(robot=dataclasses.replace(subject.robot, **given))
+
+
+def _single(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+    """One model of all recordings."""
+    if options.out:
+        check_target(options.out, 'model.yaml')
+    with _bar() as bar:
+        task = bar.add_task('', total=1.0)
+        job = run(subject, expand(options.data), expand(options.validate),
+                  lambda share, step: bar.update(task, completed=share, description=step))
+        if options.out:
+            bar.update(task, completed=0.9, description='writing the report')
+            # matplotlib takes a second to load: only where figures are drawn
+            from armsense.report.page import write_all
+            written = write_all(job, options.out)
+        bar.update(task, completed=1.0, description='done')
+    result = dict(job.result)
+    show(job, console)
+    if options.payload:
+        result['payload'] = find_payload(job, options.payload)
+        console.print(payload_words(result['payload']))
+    if options.out:
+        console.print(f'written: {", ".join(map(str, written))}', soft_wrap=True)
+    return result
+
+
+def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+    """One model per arm and day."""
+    with _bar() as bar:
+        task = bar.add_task('identifying', total=None)
+        fleet = Fleet(subject, expand(options.data), options.fleet)
+        report = fleet.run(options.jobs, options.dask,
+                           lambda done, total: bar.update(task, completed=done, total=total))
+    show_fleet(report, console)
+    return report
+
+
+def _bar() -> Progress:
+    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
+                    console=Console(stderr=True), transient=True)
+
+
+def show(job: Identification, console: Console) -> None:
+    """The result as a table."""
+    model, result = job.model, job.result
+    table = Table(title=f'{model.model.name}: torque error up to {model.cutoff:.1f} Hz')
+    for heading in ('joint', 'train %', 'validation %', 'mass [kg]', 'over URDF'):
+        table.add_column(heading, justify='left' if heading == 'joint' else 'right')
+    unseen = result.get('validation_joint_percent') or [None] * model.model.n
+    for name, train, other, mass, factor in zip(
+            model.model.joint_names, model.train.joint_percent, unseen, model.masses,
+            model.mass_factors, strict=True):
+        table.add_row(name, f'{train:.2f}', '-' if other is None else f'{other:.2f}',
+                      f'{mass:.3f}', f'{factor:.2f}')
+    total = result['validation_percent']
+    table.add_row('all', f'{model.train.percent:.2f}', '-' if total is None else f'{total:.2f}',
+                  f'{model.masses.sum():.3f}', '')
+    console.print(table)
+    console.print(f'gravity {np.round(model.gravity, 3).tolist()} m/s^2; drive terms '
+                  f'{", ".join(model.drive.terms)}; physically consistent: {model.feasible}')
+    for note in result['notes']:
+        console.print(f'note: {note}')
+    console.print(f'{result["verdict"]}.')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

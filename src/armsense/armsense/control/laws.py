@@ -1,0 +1,31 @@
+"""All control laws by name."""
+
+from __future__ import annotations
+
+from armsense.control.computed_torque import ComputedTorque
+from armsense.control.decentralised import PidPosition, PiVelocity
+from armsense.control.elastic import ElasticInverseDynamics, ElasticState
+from armsense.control.joint_impedance import JointImpedance
+from armsense.control.kinematic_cartesian import KinematicCartesian
+from armsense.control.kinematic_joint import KinematicJoint
+from armsense.control.law import Law
+from armsense.control.oscillation_damping import OscillationDamping
+from armsense.control.pd_gravity import Float, PdGravity
+from armsense.errors import UnknownName
+
+LAWS: dict[str, type[Law]] = {law.name: law for law in (
+    PiVelocity, PidPosition, KinematicJoint, KinematicCartesian,
+    PdGravity, ComputedTorque, JointImpedance, ElasticState, ElasticInverseDynamics,
+    OscillationDamping, Float)}
+
+# What each of the two controller nodes offers.
+JOINT_SPACE_LAWS = ('pi_velocity', 'pid_position', 'kinematic_joint', 'kinematic_cartesian')
+DYNAMIC_LAWS = ('pd_gravity', 'computed_torque', 'joint_impedance', 'elastic_state',
+                'elastic_inverse_dynamics', 'oscillation_damping', 'float')
+
+
+def find_law(name: str) -> type[Law]:
+    """The class of a law."""
+    if name not in LAWS:
+        raise UnknownName('control law', name, LAWS)
+    return LAWS[name]

@@ -1,0 +1,219 @@
+"""From residual and thresholds to collisions: debouncing, lasting contacts, reversals, intent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armsense.detector.lasting import LastingContacts
+from armsense.errors import BadValue
+from armsense.model.thresholds import Thresholds
+from armsense.schema import quantity
+from armsense.types import Array, Flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorOptions:
+    """When an exceeded threshold is a collision."""
+
+    count: int = quantity(2, low=1, text='samples of the window that must exceed')
+    window: int = quantity(3, low=1, text='samples looked at')
+    hysteresis: float = quantity(0.6, above=0, high=1,
+                                 text='share of the threshold below which a contact has ended')
+    release_time: float = quantity(0.1, unit='s', low=0,
+                                   text='below it for so long before a joint is free again')
+    settle_time: float = quantity(0.2, unit='s', low=0, text='after a collision, in which all '
+                                  'that follows is the same contact')
+    fall_time: float = quantity(0.2, unit='s', low=0, text='time constant with which the known '
+                                'level of a lasting contact falls to the residual')
+    shake: float = quantity(0.2, low=0, high=1, text='share of the largest such level, both in '
+                            'thresholds, by which what is new must be larger')
+    warm_up: float = quantity(0.1, unit='s', low=0, text='after start and reset')
+    # Friction is known worst where a joint starts, stops or turns.
+    standstill_speed: float = quantity(0.02, unit='rad/s', low=0)
+    standstill_margin: tuple[float, ...] = quantity(
+        (), unit='Nm', low=0, text='added while slower than that, per joint: stiction')
+    reversal_margin: tuple[float, ...] = quantity(
+        (), unit='Nm', low=0, text='added after start, stop and turn, per joint')
+    reversal_time: float = quantity(0.05, unit='s', low=0)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= self.window:
+            raise BadValue('count, window', (self.count, self.window), '1 <= count <= window')
+
+    def release_level(self, thresholds: Thresholds) -> Array:
+        """Residual of an arm at rest below which a contact has ended [Nm], (n,)."""
+        return self.hysteresis * np.array(thresholds.constant)
+
+
+DEFAULT_DETECTOR = DetectorOptions()
+
+
+class Detection(NamedTuple):
+    """The moment at which a collision was decided."""
+
+    time: float  # [s] since reset
+    first_exceeded: float  # [s] since reset: oldest sample that counted
+    joint: int  # last joint above its threshold
+    direction: int  # sign of that joint's residual: where the environment pushes
+    residual: Array  # [Nm], (n,)
+    new: Array  # [Nm], (n,): the residual without what lasting contacts had shown before
+    threshold: Array  # [Nm], (n,)
+    exceeded: Flags  # (n,)
+
+    @property
+    def known(self) -> Array:
+        """What lasting contacts had shown before [Nm], (n,)."""
+        return self.residual - self.new
+
+
+class Detector:
+    """Warm-up, then every joint is free or in contact; deterministic, time is passed in.
+
+    A collision is reported when a joint exceeds its threshold: a free one, or one in contact
+    that exceeds the level of this contact by a threshold or is pushed the other way. A contact
+    that lasts silences nothing else. A sample with NaN is passed over. An intended contact
+    (`allow_contact`) silences the named joints for a time, also across `reset`; a contact that
+    lasts longer is a collision then.
+    """
+
+    def __init__(
+        self, thresholds: Thresholds, options: DetectorOptions = DEFAULT_DETECTOR,
+    ) -> None:
+        self.thresholds = thresholds
+        self.options = options
+        self.n = thresholds.n
+        self._standstill = self._margin('standstill_margin', options.standstill_margin)
+        self._reversal = self._margin('reversal_margin', options.reversal_margin)
+        self._margins = bool(self._standstill.any() or self._reversal.any())
+        self._allowed: Flags = np.zeros(self.n, bool)
+        self._allowed_for = 0.0  # [s] from now
+        self.reset()
+
+    def reset(self) -> None:
+        """As at the start, warm-up included; only an intended contact stays announced."""
+        self.time = 0.0  # [s]
+        self.threshold = np.array(self.thresholds.constant)  # [Nm] of the last sample, (n,)
+        self.exceeded: Flags = np.zeros(self.n, bool)  # in the last sample
+        self._history = np.zeros((self.options.window, self.n), bool)
+        self._stamps = np.full(self.options.window, -math.inf)
+        self._slot = 0
+        self._contacts = LastingContacts(self.n, self.options.settle_time,
+                                         self.options.release_time, self.options.fall_time,
+                                         self.options.shake)
+        self._moving = np.zeros(self.n)  # sign of the motion
+        self._turned = np.full(self.n, math.inf)  # [s] since start, stop or turn
+
+    @property
+    def armed(self) -> bool:
+        """Whether a collision would be reported now."""
+        silenced = self._allowed_for > 0.0 and bool(self._allowed.all())
+        return (self.time >= self.options.warm_up and not silenced
+                and not self._contacts.settling(self.time))
+
+    @property
+    def release_level(self) -> Array:
+        """Residual of an arm at rest below which a contact has ended [Nm], (n,)."""
+        return self.options.release_level(self.thresholds)
+
+    @property
+    def lasting(self) -> Flags:
+        """Joints in contact, (n,)."""
+        return self._contacts.lasting
+
+    @property
+    def tripped(self) -> bool:
+        """Some joint is in contact."""
+        return self._contacts.any
+
+    @property
+    def lasts_for(self) -> float:
+        """How long the oldest contact that still lasts has done so [s]; 0: there is none."""
+        return self._contacts.since(self.time)
+
+    def allow_contact(self, duration: float, joints: ArrayLike | None = None) -> None:
+        """Expect a contact: for `duration` [s] the joints of the mask (n,), or all, are silent."""
+        mask = np.ones(self.n, bool) if joints is None else np.asarray(joints, bool)
+        if mask.shape != (self.n,):
+            raise BadValue('shape of joints', mask.shape, f'({self.n},)')
+        self._allowed = mask
+        self._allowed_for = duration
+
+    def pass_time(self, dt: float) -> None:
+        """No residual for `dt` [s]: an intended contact is over in time all the same."""
+        if math.isfinite(dt) and dt > 0.0:
+            self._allowed_for -= dt
+
+    def step(
+        self, residual: Array, dq: Array, dt: float, ddq: Array | None = None,
+    ) -> Detection | None:
+        """One sample.
+
+        Args:
+            residual: [Nm], (n,).
+            dq: Joint velocities [rad/s], (n,).
+            dt: Time since the sample before [s].
+            ddq: Accelerations [rad/s^2], (n,), where the thresholds need them.
+
+        Returns:
+            The collision, in the sample in which it is decided; None in all others.
+        """
+        if math.isfinite(dt) and dt > 0.0:
+            self.time += dt
+            self._allowed_for -= dt
+        if not math.isfinite(sum(residual.tolist()) + sum(dq.tolist()) + dt):
+            return None
+        self.threshold = self._threshold(dq, ddq, dt)
+        size = np.abs(residual)
+        self.exceeded = size > self.threshold
+        detection, contacts = None, self._contacts
+        settling = contacts.settling(self.time)     # whatever comes now is the same contact
+        beyond = self._debounce(size, residual, settling)
+        if self.time >= self.options.warm_up and beyond.any():
+            if not settling:
+                detection = self._decide(residual, beyond)
+            contacts.load(beyond & ~contacts.lasting if settling else beyond, residual, self.time)
+            self._history[:, beyond] = False    # these samples have been reported
+        contacts.step(residual, size <= self.options.hysteresis * self.threshold, self.time, dt)
+        return detection
+
+    def _decide(self, residual: Array, beyond: Flags) -> Detection:
+        joint = int(np.flatnonzero(beyond)[-1])
+        first = self._stamps[self._history[:, joint]].min()
+        self._contacts.begin(self.time)
+        return Detection(self.time, float(first), joint, int(np.sign(residual[joint])),
+                         residual.copy(), residual - self._contacts.level, self.threshold.copy(),
+                         self.exceeded.copy())
+
+    def _threshold(self, dq: Array, ddq: Array | None, dt: float) -> Array:
+        threshold = self.thresholds.at(dq, ddq)
+        if not self._margins:
+            return threshold
+        moving = np.sign(dq) * (np.abs(dq) >= self.options.standstill_speed)
+        self._turned = np.where(moving != self._moving, 0.0, self._turned + dt)
+        self._moving = moving
+        widened = np.where(self._turned < self.options.reversal_time, self._reversal, 0.0)
+        # The larger of the two, not their sum: both stand for the same friction.
+        return threshold + np.maximum(widened, np.where(moving == 0.0, self._standstill, 0.0))
+
+    def _debounce(self, size: Array, residual: Array, settling: bool) -> Flags:
+        """Joints with enough samples in the window that are beyond threshold and level."""
+        flags = self.exceeded
+        if self._contacts.any and not settling:
+            flags = flags & (
+                size > self.threshold + self._contacts.explained(residual, self.threshold))
+        if self._allowed_for > 0.0:
+            flags = flags & ~self._allowed
+        self._history[self._slot] = flags
+        self._stamps[self._slot] = self.time
+        self._slot = (self._slot + 1) % self.options.window
+        return np.asarray(self._history.sum(axis=0) >= self.options.count)
+
+    def _margin(self, name: str, values: tuple[float, ...]) -> Array:
+        if len(values) not in (0, self.n):
+            raise BadValue(f'length of {name}', len(values), f'0 or {self.n}')
+        return np.array(values) if values else np.zeros(self.n)

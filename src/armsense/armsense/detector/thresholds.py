@@ -1,0 +1,94 @@
+"""Thresholds of the residual: constant, and growing with speed and acceleration.
+
+Joint j is free while |r_j| <= constant_j + velocity_j |dq_j| + acceleration_j |ddq_j|.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+import scipy.optimize
+
+from armsense.errors import ArmsenseError, BadValue
+from armsense.model.thresholds import Thresholds
+from armsense.types import Array
+
+_REST_FLOOR = 0.1  # least constant part, as a share of the median residual
+_CELLS = 64  # per axis, into which recorded speeds and accelerations are sorted
+
+
+def fixed_thresholds(values: ArrayLike) -> Thresholds:
+    """Constant thresholds [Nm], (n,)."""
+    array = np.atleast_1d(np.asarray(values, float))
+    if array.ndim != 1 or not (np.isfinite(array) & (array > 0.0)).all():
+        raise BadValue('thresholds', np.asarray(values).tolist(), 'positive and finite')
+    return Thresholds(kind='fixed', constant=_tuple(array))
+
+
+def sigma_thresholds(residuals: Array, dt: float, factor: float = 6.0) -> Thresholds:
+    """Mean plus `factor` standard deviations of collision-free residuals (N, n) (paper 001: 6)."""
+    residuals = recording('residuals', residuals)
+    values = np.abs(residuals.mean(axis=0)) + factor * residuals.std(axis=0)
+    return Thresholds(kind='sigma', constant=_tuple(values), minutes=len(residuals) * dt / 60.0)
+
+
+def motion_thresholds(
+    residuals: Array, dq: Array, dt: float, ddq: Array | None = None, margin: float = 1.2,
+) -> Thresholds:
+    """The lowest plane a + b |dq| + c |ddq| over all recorded residuals, times a margin.
+
+    Args:
+        residuals: Collision-free [Nm], (N, n).
+        dq: Velocities [rad/s], (N, n).
+        dt: Sampling period [s].
+        ddq: Accelerations [rad/s^2], (N, n); None: no acceleration term.
+        margin: Factor on the plane.
+    """
+    residuals = recording('residuals', residuals)
+    speeds = [np.abs(recording('dq', dq))]
+    if ddq is not None:
+        speeds.append(np.abs(recording('ddq', ddq)))
+    if any(s.shape != residuals.shape for s in speeds):
+        raise BadValue('shapes', [s.shape for s in speeds], f'{residuals.shape}, as the residuals')
+    planes = np.array([_envelope(np.abs(residuals[:, j]), [s[:, j] for s in speeds])
+                       for j in range(residuals.shape[1])]) * margin  # (n, 2 or 3)
+    return Thresholds(
+        kind='motion', constant=_tuple(planes[:, 0]), velocity=_tuple(planes[:, 1]),
+        acceleration=_tuple(planes[:, 2]) if ddq is not None else (),
+        minutes=len(residuals) * dt / 60.0)
+
+
+def recording(what: str, values: ArrayLike) -> Array:
+    """A finite recording, (N, n)."""
+    array = np.asarray(values, float)
+    if array.ndim != 2 or len(array) < 2:
+        raise BadValue(f'shape of {what}', array.shape, '(N, n) with N > 1')
+    if not np.isfinite(array).all():
+        raise BadValue(what, 'NaN or infinity', 'finite; leave invalid samples out')
+    return array
+
+
+def _envelope(height: Array, axes: list[Array]) -> Array:
+    """Coefficients >= 0 of the plane over all points with the least mean height."""
+    cells = np.zeros(len(height), np.intp)
+    for axis in axes:
+        width = max(axis.max(), 1e-12) / _CELLS
+        cells = cells * (_CELLS + 1) + np.minimum(axis / width, _CELLS - 1).astype(np.intp)
+    # Per cell, only its highest point at its lowest speed binds: a little more than needed.
+    order = np.argsort(cells, kind='stable')
+    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    top = np.maximum.reduceat(height[order], starts)
+    low = [np.minimum.reduceat(axis[order], starts) for axis in axes]
+    A = np.stack([np.ones(len(top)), *low], axis=1)
+    cost = np.array([1.0, *(axis.mean() for axis in axes)])
+    # A floor on the constant part keeps the arm at rest from having no threshold at all.
+    floor = _REST_FLOOR * float(np.median(height))
+    solution = scipy.optimize.linprog(cost, A_ub=-A, b_ub=-top,
+                                      bounds=[(floor, None)] + [(0.0, None)] * len(axes))
+    if not solution.success:
+        raise ArmsenseError(f'no plane over the residuals was found: {solution.message}')
+    return np.asarray(solution.x)
+
+
+def _tuple(values: Array) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)

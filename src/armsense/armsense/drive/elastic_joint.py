@@ -1,0 +1,91 @@
+"""Torque through the springs of elastic joints, with cable coupling.
+
+    tau_el = K (theta - q - R q) + D (dtheta - dq - R dq)        alpha_c(q) = R q
+    tau    = (1 + R)^T tau_el - F dq
+
+K, D: thesis 000, eq. 3.25; alpha_c: eqs. 3.9-3.10, in which the cable of joint 4 runs over a
+pulley on joint 3, so that R[4, 3] = -r_d3 / r_4. A tensioned cable also pulls at the pulley it
+passes: the spring's energy depends on q_3 as well, and its derivative gives joint 3 the torque
+R[4, 3] tau_el,4. The document leaves that reaction out of eq. 3.24; here it is kept, otherwise the
+drive would create energy.
+F is the viscous friction of the link's bearing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armsense.drive.reading import DriveReading
+from armsense.model.arm_config import ArmConfig
+from armsense.types import Array
+
+
+class ElasticJoint:
+    """Springs between the motors and the links; joints without one give zero."""
+
+    def __init__(self, stiffness: ArrayLike, damping: ArrayLike,
+                 coupling: ArrayLike | None = None, link_damping: ArrayLike | None = None) -> None:
+        """Springs from their numbers.
+
+        Args:
+            stiffness: K [Nm/rad], (n,); 0 where a joint has no spring.
+            damping: D [Nm s/rad], (n,).
+            coupling: R, (n, n); row i moves the rest position of spring i. None: zero.
+            link_damping: F [Nm s/rad], (n,). None: zero.
+        """
+        self.stiffness = np.asarray(stiffness, float)
+        self.damping = np.asarray(damping, float)
+        n = len(self.stiffness)
+        self.coupling = np.zeros((n, n)) if coupling is None else np.asarray(coupling, float)
+        self.link_damping = np.zeros(n) if link_damping is None else np.asarray(link_damping)
+        self._path = np.eye(n) + self.coupling   # motor travel per joint travel, spring at rest
+        P, K, D = self._path, np.diag(self.stiffness), np.diag(self.damping)
+        # Link torque as one product with [theta, dtheta, q, dq]: a call in every cycle.
+        self._link_gain = np.hstack([P.T @ K, P.T @ D, -P.T @ K @ P,
+                                     -P.T @ D @ P - np.diag(self.link_damping)])   # (n, 4 n)
+
+    @classmethod
+    def from_config(cls, config: ArmConfig) -> ElasticJoint:
+        """Springs as the arm's yaml states them."""
+        n, names = config.n, config.joint_names
+        K, D, F, R = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n))
+        for k, joint in enumerate(config.joints.values()):
+            if joint.elastic is None:
+                continue
+            K[k], D[k] = joint.elastic.stiffness, joint.elastic.damping
+            F[k] = joint.elastic.link_damping
+            if joint.elastic.coupled_to is not None:
+                R[k, names.index(joint.elastic.coupled_to)] = joint.elastic.coupling_ratio
+        return cls(K, D, R, F)
+
+    def deflection(self, theta: Array, q: Array) -> Array:
+        """Of the springs: theta - q - alpha_c(q) [rad], (n,)."""
+        return np.asarray(theta - self._path @ q)
+
+    def spring_torque(self, theta: Array, dtheta: Array, q: Array, dq: Array) -> Array:
+        """tau_el, which the motors feel as load [Nm], (n,)."""
+        return np.asarray(self.stiffness * (theta - self._path @ q)
+                          + self.damping * (dtheta - self._path @ dq))
+
+    def link_torque(self, reading: DriveReading) -> Array:
+        """Torque on the links [Nm], (n,)."""
+        torque: Array = self._link_gain.dot(np.concatenate((
+            reading.motor_position, reading.motor_velocity, reading.joint_position,
+            reading.joint_velocity)))
+        return torque
+
+    def spring_torque_for(self, torque: Array) -> Array:
+        """tau_el that puts `torque` [Nm] on the links at rest, (n,)."""
+        return np.asarray(np.linalg.solve(self._path.T, torque))
+
+    def motor_position(self, q: Array, torque: Array) -> Array:
+        """Motor angles [rad] that put `torque` [Nm] on the links at rest (eqs. 3.26, 3.28), (n,).
+
+        All joints of the arm must have a spring.
+        """
+        return np.asarray(self._path @ q + self.spring_torque_for(torque) / self.stiffness)
+
+    def energy(self, theta: Array, q: Array) -> float:
+        """Stored in the springs [J]."""
+        return float(0.5 * self.stiffness @ self.deflection(theta, q) ** 2)

@@ -1,0 +1,158 @@
+"""Floor, base cylinder and self-distance as functions g(q) >= 0 with gradients.
+
+All are distances between capsules (the base cylinder is one more, fixed capsule) or heights of
+their ends. Pairs of neighbouring links are left out as in `trajectory.Clearance`, and so is what
+is too close or too low at the home pose already: it says nothing about a motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from armsense.errors import ArmsenseError
+from armsense.excite.chain import Chain, Index, Placement
+from armsense.geometry.capsules import arm_capsules, Capsule, closest_points
+from armsense.model import ArmModel
+from armsense.types import Array
+
+FLOOR_RADIUS = np.sqrt(2.0)   # a box around the cylinder, as `Clearance` sees it, reaches deeper
+FAR = 10.0                    # [m] a base cylinder without a height is as tall as this
+
+
+class BaseCylinder(NamedTuple):
+    """Space around the first axis that the tool and the outer links must not enter."""
+
+    radius: float           # [m]
+    height: float = FAR     # [m] above the base frame
+
+
+class Group(NamedTuple):
+    """Values of one kind of clearance, and how to differentiate them."""
+
+    kind: str
+    value: Array            # clearance minus what is asked for [m], (N, rows)
+    names: tuple[str, ...]  # of the rows
+    first: Index            # links of the two points, (rows,)
+    second: Index           # 0: base or floor
+    p: Array                # the points, (N, rows, 3)
+    normal: Array           # from the second point to the first, (N, rows, 3)
+    r: Array
+
+
+class ClearanceRows:
+    """Clearances of an arm over samples."""
+
+    def __init__(self, model: ArmModel, home: Array, *, floor: float | None,
+                 self_distance: float, base_cylinder: BaseCylinder | None) -> None:
+        """Collect the capsules and pairs.
+
+        Args:
+            model: The arm; its URDF holds the shapes.
+            home: Pose that decides which pairs are meaningful [rad], (n,).
+            floor: Height that nothing may go below [m]; None: no floor.
+            self_distance: Smallest distance between links [m].
+            base_cylinder: None: not kept free.
+        """
+        self.chain, self.floor, self.self_distance = Chain(model), floor, self_distance
+        capsules = arm_capsules(model)
+        tool = model.frame_pose(np.zeros(model.n))[:3, 3]
+        capsules.append(Capsule('tool', model.moving_joint(model.tool_frame) + 1, tool, tool, 0.0))
+        moving = [k for k, c in enumerate(capsules) if c.link > 0]
+        self_pairs = list(_self_pairs(capsules))
+        base_pairs = []
+        if base_cylinder is not None:
+            low = -FAR if floor is None else floor
+            capsules.append(Capsule('base cylinder', 0, np.array([0.0, 0.0, low]),
+                                    np.array([0.0, 0.0, base_cylinder.height]),
+                                    base_cylinder.radius))
+            base_pairs = [(k, len(capsules) - 1) for k in moving
+                          if capsules[k].link >= 3 or capsules[k].name == 'tool']
+        self._capsules = capsules
+        self._link = np.array([c.link for c in capsules])
+        self._radius = np.array([c.radius for c in capsules])
+        self._ends = np.array([[c.a for c in capsules], [c.b for c in capsules]])   # (2, c, 3)
+        place = self.chain.place(home[None])
+        self._floor_rows = self._high_enough(moving, place)
+        self._self = self._meaningful(self_pairs, place, self_distance)
+        self._base = self._meaningful(base_pairs, place, 0.0)
+        if base_cylinder is not None and 'tool-base cylinder' not in self._names(self._base):
+            raise ArmsenseError(f'{model.name}: the tool is within the base cylinder of '
+                                f'{base_cylinder.radius:g} m in the start pose; take another pose '
+                                'or a smaller radius')
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """Pairs of links whose distance is kept."""
+        return self._names(self._self) + self._names(self._base)
+
+    def groups(self, q: Array) -> tuple[Placement, list[Group]]:
+        """All clearances at the samples, (N, n)."""
+        place = self.chain.place(q)
+        a, b = (self.chain.points(place, self._link, ends) for ends in self._ends)
+        found = []
+        if self.floor is not None and len(self._floor_rows):
+            found.append(self._floor_group(a, b, self.floor))
+        for kind, pairs, least in (('self-distance', self._self, self.self_distance),
+                                   ('base cylinder', self._base, 0.0)):
+            if len(pairs):
+                found.append(self._pair_group(kind, pairs, a, b, least))
+        return place, found
+
+    def gradient(self, place: Placement, group: Group, sample: Index, row: Index) -> Array:
+        """Derivative of chosen entries by q, (r,), (r,) -> (r, n)."""
+        n = group.normal[sample, row]
+        J = self.chain.derivative(place, sample, group.first[row], group.p[sample, row])
+        J = J - self.chain.derivative(place, sample, group.second[row], group.r[sample, row])
+        return np.asarray(np.einsum('ri,rij->rj', n, J))
+
+    def _floor_group(self, a: Array, b: Array, floor: float) -> Group:
+        rows = self._floor_rows
+        p = np.concatenate([a[:, rows], b[:, rows]], axis=1)
+        reach = FLOOR_RADIUS * np.tile(self._radius[rows], 2)
+        names = tuple(self._capsules[k].name for k in rows) * 2
+        link = np.tile(self._link[rows], 2)
+        up = np.broadcast_to([0.0, 0.0, 1.0], p.shape)
+        return Group('floor', p[:, :, 2] - reach - floor, names, link, np.zeros_like(link), p, up,
+                     p)
+
+    def _pair_group(self, kind: str, pairs: Index, a: Array, b: Array, least: float) -> Group:
+        i, j = pairs.T
+        p, r = closest_points(a[:, i], b[:, i], a[:, j], b[:, j])
+        gap = p - r
+        length = np.linalg.norm(gap, axis=2)
+        normal = gap / np.maximum(length, 1e-9)[:, :, None]
+        value = length - self._radius[i] - self._radius[j] - least
+        return Group(kind, value, self._names(pairs), self._link[i], self._link[j], p, normal, r)
+
+    def _names(self, pairs: Index) -> tuple[str, ...]:
+        return tuple(f'{self._capsules[i].name}-{self._capsules[j].name}' for i, j in pairs)
+
+    def _high_enough(self, moving: list[int], place: Placement) -> Index:
+        rows = np.array(moving, int)
+        if self.floor is None:
+            return rows
+        a, b = (self.chain.points(place, self._link, ends)[0, rows, 2] for ends in self._ends)
+        lowest = np.minimum(a, b) - FLOOR_RADIUS * self._radius[rows]
+        return np.asarray(rows[lowest > self.floor])
+
+    def _meaningful(self, pairs: list[tuple[int, int]], place: Placement, least: float) -> Index:
+        array = np.array(pairs, int).reshape(-1, 2)
+        if not len(array):
+            return array
+        a, b = (self.chain.points(place, self._link, ends) for ends in self._ends)
+        value = self._pair_group('', array, a, b, least).value[0]
+        return np.asarray(array[value > 0.0])
+
+
+def _self_pairs(capsules: list[Capsule]) -> Iterator[tuple[int, int]]:
+    """Pairs of capsules whose links no joint connects, also across links without a shape."""
+    with_shape = sorted({c.link for c in capsules if c.radius > 0.0})
+    rank = {link: k for k, link in enumerate(with_shape)}
+    for i, first in enumerate(capsules):
+        for j, second in enumerate(capsules):
+            if i < j and min(first.radius, second.radius) > 0.0 \
+                    and abs(rank[first.link] - rank[second.link]) > 1:
+                yield i, j

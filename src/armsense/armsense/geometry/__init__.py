@@ -1,0 +1,1 @@
+"""Shapes of links: capsules, and distances between them."""

@@ -1,0 +1,166 @@
+"""Estimators behind one name: from columns and torques to base parameters with covariance.
+
+    ols         every equation counts alike
+    wls         joints count by the inverse variance of their torques (thesis 000, eq. 4.44)
+    huber       errors beyond 1.3 deviations count linearly
+    ridge       drawn towards the CAD values where the data say little
+    iv          instruments from a simulated motion: noise in the positions does not bias
+    ml          maximum likelihood of positions and torques together (Swevers et al. 1997)
+    recursive   sample by sample with rate limits (thesis 003, eq. 2.22)
+
+`consistent` (the default of an identification) solves for links that can exist at once, and takes
+its intervals from wls. All others are followed by `single_parameters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armsense.errors import UnknownName
+from armsense.identify.base_parameters import BaseParameters
+from armsense.identify.errors_in_variables import maximum_likelihood
+from armsense.identify.feasible import link_bounds, parameter_scale, solve_feasible
+from armsense.identify.friction_columns import DriveColumns
+from armsense.identify.instruments import instrument_columns
+from armsense.identify.options import Options
+from armsense.identify.preprocess import Motion
+from armsense.identify.recording import Recording
+from armsense.identify.recursive import RecursiveLeastSquares
+from armsense.identify.regression import HUBER, huber_weights
+from armsense.identify.uncertainty import BaseEstimate, estimate_base
+from armsense.model.arm_model import ArmModel
+from armsense.types import Array
+
+PRIOR = 1e-4        # pull to the nominal parameters where base parameters leave them open,
+PULL = 1e-9         # and against the strongest parameter
+RIDGE = 10.0        # inverse variance of a CAD value, in units of its own size
+ITERATIONS = 5      # of weights or instruments
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Filtered columns and torques of the chosen structure, and the motion behind them."""
+
+    model: ArmModel             # nominal, with the gravity that was found
+    drive: DriveColumns
+    base: BaseParameters
+    columns: list[Array]        # of links and drives, (N, n, p) each
+    torques: list[Array]        # [Nm], (N, n) each
+    trust: list[Array]          # in samples, 0 to 1, (N, n) each
+    noise: Array                # of the torques [Nm], (n,)
+    nominal: Array              # links and drives before the data, (p,)
+    theta: Array                # physically consistent first estimate, (p,)
+    recordings: list[Recording]   # behind the columns, at the working rate
+    motions: list[Motion]
+    cutoff: float               # of the columns [Hz]
+    options: Options
+    top_speed: Array            # of the drive axes [rad/s]
+
+    def weights(self) -> list[Array]:
+        """Inverse variances times trust, (N, n) each."""
+        return [trust / np.square(self.noise) for trust in self.trust]
+
+
+def estimate(evidence: Evidence, name: str) -> BaseEstimate:
+    """Base parameters by an estimator of this table."""
+    if name not in TABLE:
+        raise UnknownName('estimator', name, TABLE)
+    return TABLE[name](evidence)
+
+
+def _ordinary(e: Evidence) -> BaseEstimate:
+    return estimate_base(e.base, e.columns, e.torques, [np.ones_like(y) for y in e.torques])
+
+
+def _weighted(e: Evidence) -> BaseEstimate:
+    return estimate_base(e.base, e.columns, e.torques, e.weights())
+
+
+def _huber(e: Evidence) -> BaseEstimate:
+    found = _weighted(e)
+    for _ in range(ITERATIONS):
+        keep = list(e.base.independent)
+        errors = [y - A[:, :, keep] @ found.values
+                  for A, y in zip(e.columns, e.torques, strict=True)]
+        # What was rejected before (joints at rest, outliers) stays so.
+        trust = [np.where(old > 0.0, huber_weights(error, HUBER), 0.0)
+                 for error, old in zip(errors, e.trust, strict=True)]
+        found = _weighted(replace(e, trust=trust))
+    return found
+
+
+def _ridge(e: Evidence) -> BaseEstimate:
+    """A further row per base parameter: its CAD value, with the spread of its parts."""
+    n10 = len(e.model.parameters)
+    spread = np.concatenate([parameter_scale(e.model.parameters),
+                             np.full(len(e.nominal) - n10, np.inf)])
+    with np.errstate(invalid='ignore'):
+        parts = np.where(e.base.combination == 0.0, 0.0, e.base.combination * spread)
+    sigma = np.sqrt(np.sum(np.square(parts), axis=1) / RIDGE)         # inf: drives have no CAD
+    return estimate_base(e.base, e.columns, e.torques, e.weights(),
+                         prior=(e.base.project(e.nominal), 1.0 / np.square(sigma)))
+
+
+def _instrumental(e: Evidence) -> BaseEstimate:
+    theta = e.theta
+    found = _weighted(e)
+    for _ in range(2):      # the second simulation knows the first estimate
+        Z = [instrument_columns(e.model, e.drive, theta, m, e.cutoff, len(y))
+             for m, y in zip(e.motions, e.torques, strict=True)]
+        found = estimate_base(e.base, e.columns, e.torques, e.weights(), instruments=Z)
+        theta = single_parameters(found, e)
+    return found
+
+
+def _likelihood(e: Evidence) -> BaseEstimate:
+    return maximum_likelihood(e.base, e.model, e.drive, e.recordings, e.theta, e.noise, e.cutoff)
+
+
+def _recursive(e: Evidence) -> BaseEstimate:
+    """Sample by sample; the covariance of the filter, widened to what the jackknife finds."""
+    batch = _weighted(e)
+    keep = list(e.base.independent)
+    start = e.base.project(e.theta)
+    scale = np.maximum(np.abs(start), 10.0 * batch.deviations) + 1e-9
+    noise = e.noise * np.sqrt(max(1.0, len(e.torques[0]) / (2.0 * batch.blocks)))
+    filter_ = RecursiveLeastSquares(e.base.names, start, scale, noise)
+    for A, y, moving in zip(e.columns, e.torques, e.motions, strict=True):
+        dt = float(moving.t[-1] - moving.t[0]) / len(y)
+        for row, tau in zip(A[:, :, keep], y, strict=True):
+            filter_.step(row, tau, dt)
+    return replace(batch, values=filter_.phi.copy())
+
+
+TABLE: dict[str, Callable[[Evidence], BaseEstimate]] = {
+    'ols': _ordinary, 'wls': _weighted, 'huber': _huber, 'ridge': _ridge, 'iv': _instrumental,
+    'ml': _likelihood, 'recursive': _recursive}
+
+
+def single_parameters(found: BaseEstimate, e: Evidence) -> Array:
+    """Links that can exist and drives that brake, with these base parameters (4.3.2), (p,).
+
+    Thesis 000 searches single parameters whose combinations come nearest to the estimated base
+    parameters, within bounds. Near means: in units of their uncertainty; what the combinations
+    leave open stays close to the nominal values.
+    """
+    n10 = len(e.model.parameters)
+    scale = np.sqrt(np.maximum(np.diag(found.covariance), 1e-300))
+    unit = found.covariance / np.outer(scale, scale)
+    value, vector = np.linalg.eigh(unit)
+    precision = (vector / np.maximum(value, 1e-5 * value[-1])) @ vector.T / np.outer(scale, scale)
+    C = e.base.combination
+    H, f = C.T @ precision @ C, C.T @ precision @ found.values
+    reach = parameter_scale(e.model.parameters)
+    strongest = float((np.diag(H)[:n10] * reach**2).max())
+    positive = [n10 + k for term in e.drive.not_negative
+                for k in range(e.drive.count)[e.drive.index(term)]]
+    passive = e.drive.passivity(e.top_speed)
+    pull = np.zeros(len(e.nominal))
+    pull[:n10] = max(PRIOR, PULL * strongest) / reach**2
+    return solve_feasible(
+        H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model.parameters,
+        link_bounds(e.model, e.options.mass_factors), np.array(positive, int),
+        np.hstack([np.zeros((len(passive), n10)), passive]), e.options.total_mass)

@@ -1,0 +1,128 @@
+"""What a drive adds to the rigid body, as columns that are linear in their coefficients.
+
+A drive axis is a row s of the matrix `axes`: it turns with s dq and acts on the joints with s^T
+times its torque. Ordinary drives are unit rows; a wrist motor that drives two joints is a row with
+two entries. With the smooth sign sgn(v) = tanh(v / smoothing) the terms are
+
+    viscous v, coulomb sgn, inertia dv/dt, offset 1, sqrt sqrt|v| sgn, quadratic v |v|,
+    stribeck exp(-(v / v_s)^2) sgn, load |tau_link| sgn, load_viscous |tau_link| v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armsense.errors import UnknownName
+from armsense.types import Array
+
+TERMS = ('viscous', 'coulomb', 'inertia', 'offset', 'sqrt', 'quadratic', 'stribeck', 'load',
+         'load_viscous')
+UNITS = {'viscous': 'Nm s/rad', 'coulomb': 'Nm', 'inertia': 'kg m^2', 'offset': 'Nm',
+         'sqrt': 'Nm (s/rad)^0.5', 'quadratic': 'Nm s^2/rad^2', 'stribeck': 'Nm', 'load': '1',
+         'load_viscous': 's/rad'}
+NOT_NEGATIVE = ('viscous', 'coulomb', 'inertia', 'load')
+SHAPES = ('sqrt', 'quadratic', 'stribeck')   # only the sum of a curve with these must be positive
+STATIC = ('viscous', 'coulomb', 'sqrt', 'quadratic', 'stribeck')   # functions of velocity alone
+NEEDS_LOAD = ('load', 'load_viscous')
+
+
+@dataclass(frozen=True)
+class DriveColumns:
+    """Terms of all drive axes and the velocities that shape them."""
+
+    axes: Array                      # (k, n)
+    terms: tuple[str, ...]
+    smoothing: float = 0.01          # [rad/s] over which the sign changes
+    stribeck_velocity: float = 0.1   # [rad/s]
+
+    def __post_init__(self) -> None:
+        for term in self.terms:
+            if term not in TERMS:
+                raise UnknownName('friction term', term, TERMS)
+
+    @property
+    def count(self) -> int:
+        return len(self.terms) * len(self.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Such as `coulomb2`; the number counts the drive axes."""
+        return tuple(f'{term}{k + 1}' for term in self.terms for k in range(len(self.axes)))
+
+    def index(self, term: str) -> slice:
+        """Where the coefficients of a term stand."""
+        k = self.terms.index(term) * len(self.axes)
+        return slice(k, k + len(self.axes))
+
+    def places(self, terms: tuple[str, ...]) -> NDArray[np.intp]:
+        """Where the coefficients of some terms stand, in their order."""
+        every = np.arange(self.count)
+        return np.concatenate([every[:0], *(every[self.index(term)] for term in terms)])
+
+    def only(self, terms: tuple[str, ...]) -> DriveColumns:
+        """The same drives with some of the terms."""
+        return replace(self, terms=terms)
+
+    def columns(self, dq: Array, ddq: Array, load: Array | None = None) -> Array:
+        """Torque at the joints per coefficient, (N, n) -> (N, n, terms k).
+
+        Args:
+            dq: Joint velocities, (N, n).
+            ddq: Joint accelerations, (N, n).
+            load: Torque on links and rotors of a first model [Nm], (N, n); None: no load terms.
+        """
+        v, a = dq @ self.axes.T, ddq @ self.axes.T                       # (N, k)
+        force = np.zeros_like(v) if load is None else np.abs(load @ self.axes.T)
+        parts = [self.characteristic(term, v, a, force)[:, None, :] * self.axes.T
+                 for term in self.terms]
+        return np.concatenate(parts, axis=2) if parts else np.zeros((*dq.shape, 0))
+
+    def rotor_torque(self, ddq: Array, coefficients: Array) -> Array:
+        """Torque that accelerates the rotors [Nm], (N, n)."""
+        if 'inertia' not in self.terms:
+            return np.zeros_like(ddq)
+        inertia = coefficients[self.index('inertia')]
+        return np.asarray((ddq @ self.axes.T * inertia) @ self.axes)
+
+    def characteristic(self, term: str, v: Array, a: Array, force: Array) -> Array:
+        """One term along the drive axes, same shape as `v`."""
+        sign = np.tanh(v / self.smoothing)
+        if term == 'viscous':
+            return v
+        if term == 'coulomb':
+            return np.asarray(sign)
+        if term == 'inertia':
+            return a
+        if term == 'offset':
+            return np.ones_like(v)
+        if term == 'sqrt':
+            return np.asarray(np.sqrt(np.abs(v)) * sign)
+        if term == 'quadratic':
+            return np.asarray(v * np.abs(v))
+        if term == 'stribeck':
+            return np.asarray(np.exp(-np.square(v / self.stribeck_velocity)) * sign)
+        return np.asarray(force * (sign if term == 'load' else v))
+
+    @property
+    def not_negative(self) -> tuple[str, ...]:
+        """Terms that are physical only with positive coefficients."""
+        curved = any(term in SHAPES for term in self.terms)
+        return tuple(term for term in self.terms if term in NOT_NEGATIVE
+                     and not (curved and term in ('viscous', 'coulomb')))
+
+    def passivity(self, top_speed: Array) -> Array:
+        """Rows A with A @ coefficients >= 0: friction opposes motion up to `top_speed`, (k,)."""
+        k = len(self.axes)
+        rows = []
+        for share in (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0):
+            v = share * top_speed
+            block = np.zeros((k, self.count))
+            for term in self.terms:
+                if term in STATIC:
+                    value = self.characteristic(term, v, v, v)
+                    block[:, self.index(term)] = np.diag(value)
+            rows.append(block)
+        return np.concatenate(rows) if self.terms else np.zeros((0, 0))

@@ -1,0 +1,112 @@
+"""Payload from a run with and a run without it.
+
+The model of the empty arm predicts both runs; what it misses with the load and not without it is
+the load: more mass on the last link. Errors of the model itself cancel as far as the runs are
+alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from armsense.errors import ArmsenseError
+from armsense.identify.design import rigid_columns
+from armsense.identify.gaps import split_at_gaps
+from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.preprocess import (
+    decimate,
+    low_pass,
+    motion,
+    regular,
+    settled,
+    shift,
+    without_delay,
+)
+from armsense.identify.recording import Recording
+from armsense.identify.training import RATE_FACTOR
+from armsense.identify.validation import correlation_factor
+from armsense.types import Array
+
+REST = 0.01          # [rad/s] slower counts as rest
+LEAST_STILL = 50     # samples
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Mass and first moments of what the last link carries more."""
+
+    mass: float                     # [kg]
+    interval: tuple[float, float]   # 95 % [kg]
+    moment: Array                   # mass times centre, in the frame of the last link [kg m], (3,)
+
+    @property
+    def center(self) -> Array:
+        """Centre of mass in the frame of the last link [m], (3,)."""
+        return np.asarray(self.moment / self.mass)
+
+
+def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording,
+                     static: bool = False) -> Payload:
+    """Payload of `loaded` against `empty`.
+
+    Args:
+        model: Of the empty arm.
+        loaded: With the load.
+        empty: The same arm without it.
+        static: Use only what the arm weighs at rest; the load may sway or be alive.
+    """
+    A, y, speed = _difference(model, loaded)
+    if static:
+        A, y = _at_rest(A, y, speed, loaded.name)
+    A0, y0, _ = _difference(model, empty)
+    n = y.shape[1]
+    # What the empty arm's model misses is linear in the last link's parameters too: a second set.
+    columns = np.concatenate([np.concatenate([A, A], axis=2),
+                              np.concatenate([np.zeros_like(A0), A0], axis=2)])
+    error = np.concatenate([y, y0])
+    noise = np.sqrt(np.mean(np.square(error), axis=0))
+    W = (columns / noise[:, None]).reshape(-1, columns.shape[2])
+    z = (error / noise).ravel()
+    x, *_ = np.linalg.lstsq(W, z, rcond=1e-9)
+    left = (z - W @ x).reshape(-1, n)
+    factor = max(correlation_factor(column) for column in left.T)
+    variance = float(np.mean(np.square(left))) * factor * np.linalg.pinv(W.T @ W)[0, 0]
+    reach = stats.norm.ppf(0.975) * float(np.sqrt(variance))
+    return Payload(float(x[0]), (float(x[0] - reach), float(x[0] + reach)), x[1:4])
+
+
+def _at_rest(columns: Array, error: Array, speed: Array, name: str) -> tuple[Array, Array]:
+    """Only samples of an arm that rests."""
+    still = speed < REST
+    if still.sum() < LEAST_STILL:
+        raise ArmsenseError(f'{name}: the arm rests in {int(still.sum())} samples only; hold '
+                            f'several poses (slower than {REST} rad/s)')
+    return columns[still], error[still]
+
+
+def _difference(model: IdentifiedModel,
+                recording: Recording) -> tuple[Array, Array, Array]:
+    """Columns of the last link's m, mx, my, mz, (N, n, 4), error (N, n), top speed (N,)."""
+    parts = [_part(model, part) for part in split_at_gaps(recording).recordings]
+    columns, error, speed = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return columns, error, speed
+
+
+def _part(model: IdentifiedModel, recording: Recording) -> tuple[Array, Array, Array]:
+    """The same of a recording without gaps."""
+    even, _ = regular(recording)
+    work = without_delay(decimate(even, RATE_FACTOR * model.cutoff), model.velocity_delay)
+    velocity = model.velocity if work.dq is not None else 'position'
+    moving = motion(work, model.motion_cutoff, velocity)
+    rigid = rigid_columns(model.model, moving)
+    static = np.tensordot(model.gravity, rigid.static[..., -4:], axes=1)
+    last = rigid.dynamic[:, :, -10:-6] + static
+    tau = shift(work.tau, work.t, model.torque_delay)
+    keep = settled(len(work.t), model.cutoff, work.rate)
+    N, n, k = last.shape
+    columns = low_pass(last.reshape(N, n * k), model.cutoff, work.rate).reshape(N, n, k)
+    error = low_pass(tau - model.torque(moving), model.cutoff, work.rate)
+    return columns[keep], error[keep], np.abs(moving.dq).max(axis=1)[keep]

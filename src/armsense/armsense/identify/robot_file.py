@@ -1,0 +1,226 @@
+"""`robot.yaml`: what identification must know of a robot that is not in the repository.
+
+In full:
+
+    robot: my_arm
+    urdf: my_arm.urdf                 # beside this file, absolute, beside the data, or
+                                      # example-robot-data:panda_description/urdf/panda.urdf
+    joints: [joint1, joint2]          # moving joints, in the order of the URDF
+    source:                           # where the signals stand; a bag needs nothing but its topic
+      topic: /joint_states
+      names: [fr3_joint1, fr3_joint2] # in the messages, where they differ from the URDF
+      columns: {time: 0, position: 1-2, velocity: 3-4, effort: [i1, i2]}   # csv: or headings
+      files: {position: q.csv, effort: tau.csv}      # a folder with one file per quantity
+      rate: 5000.0                    # [Hz] where no time is recorded
+      degrees: false                  # angles in degrees
+    drive:
+      gains: [11.1, 10.6]             # joint torque per unit of effort, such as Nm/A
+      motor_matrix: [[32, 0], [0, 45]]    # motor angles per joint angle
+      offsets: [0.0, -1.5708]         # added to the joint angles
+      couplings: [[1, 1]]             # motors that turn with several joints
+    windows:                          # whole recordings where nothing is given
+      unit: seconds                   # or rows, or share (0 to 1)
+      train: [[0.0, 12.6]]
+      validate: [[12.6, 21.0]]
+      files: {'*40sec*': [[5.0, 44.6]]}   # windows of validation files, by name
+    gravity: auto                     # or [0, 0, -9.81] in the base frame
+    mass_factors: [0.25, 4.0]         # bounds of each link's mass over the URDF's
+    total_mass: [20.0, 40.0]          # [kg] of the moving links
+    cutoff: 5.0                       # [Hz] of the torque band, from the motion where not given
+    preprocess: auto                  # or filter, spectral, fourier, spline, average
+    estimator: consistent             # or ols, wls, huber, ridge, iv, ml, recursive
+    terms: [viscous, coulomb]         # of the drives, by cross-validation where not given
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+import fnmatch
+from pathlib import Path
+import sys
+from typing import Any
+
+import numpy as np
+
+from armsense import schema
+from armsense.errors import ArmsenseError, BadValue
+from armsense.identify.feasible import MASS_FACTORS
+from armsense.identify.options import ESTIMATORS, Options, PREPROCESSING
+from armsense.identify.recording import Recording
+from armsense.model.arm_model import ArmModel
+from armsense.model.robot_description import find_description, load_description
+from armsense.schema import quantity
+from armsense.types import Array
+
+SHARED = 'example-robot-data:'
+QUANTITIES = ('time', 'position', 'velocity', 'effort')
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceConfig:
+    """Where the signals stand in the data."""
+
+    topic: str | None = '/joint_states'   # None: of the only motor states in a bag
+    names: tuple[str, ...] = ()
+    columns: dict[str, tuple[str, ...]] = quantity({}, text='csv: headings or numbers')
+    files: dict[str, str] = quantity({}, text='one file per quantity')
+    rate: float | None = quantity(None, unit='Hz', above=0)
+    degrees: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveConfig:
+    """From the recorded signals to joint angles and joint torques."""
+
+    gains: tuple[float, ...] = quantity((), unit='Nm per unit of effort')
+    motor_matrix: tuple[tuple[float, ...], ...] = ()
+    offsets: tuple[float, ...] = quantity((), unit='rad')
+    couplings: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowConfig:
+    """Which parts of the recordings count."""
+
+    unit: str = quantity('seconds', choices=('seconds', 'rows', 'share'))
+    train: tuple[tuple[float, float], ...] = ()
+    validate: tuple[tuple[float, float], ...] = ()
+    files: dict[str, tuple[tuple[float, float], ...]] = quantity({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotFile:
+    """Content of a robot file."""
+
+    robot: str
+    urdf: str
+    joints: tuple[str, ...]
+    source: SourceConfig = field(default_factory=SourceConfig)
+    drive: DriveConfig = field(default_factory=DriveConfig)
+    windows: WindowConfig = field(default_factory=WindowConfig)
+    gravity: tuple[float, float, float] | None = None
+    mass_factors: tuple[float, float] = MASS_FACTORS
+    total_mass: tuple[float, float] | None = None
+    cutoff: float | None = quantity(None, unit='Hz', above=0)
+    preprocess: str = quantity('auto', choices=PREPROCESSING)
+    estimator: str = quantity('consistent', choices=ESTIMATORS)
+    terms: tuple[str, ...] = ()
+    folder: str = ''
+
+    @classmethod
+    def read(cls, path: str | Path) -> RobotFile:
+        """Read and check a robot file."""
+        path = Path(path)
+        data = schema.read_yaml(path)
+        if data.get('gravity') == 'auto':
+            del data['gravity']
+        source = data.get('source')
+        if isinstance(source, dict) and isinstance(source.get('columns'), dict):
+            source['columns'] = {key: [str(c) for c in _listed(value)]
+                                 for key, value in source['columns'].items()}
+        robot = schema.load(cls, {**data, 'folder': str(path.resolve().parent)}, path.name)
+        robot._check(path.name)
+        return robot
+
+    def _check(self, where: str) -> None:
+        n = len(self.joints)
+        sizes: tuple[tuple[str, tuple[Any, ...]], ...] = (
+            ('drive.gains', self.drive.gains), ('drive.offsets', self.drive.offsets),
+            ('drive.motor_matrix', self.drive.motor_matrix), ('source.names', self.source.names))
+        for what, values in sizes:
+            if values and len(values) != n:
+                raise BadValue(f'{where}: length of {what}', len(values), f'{n}, one per joint')
+        for row in (*self.drive.motor_matrix, *self.drive.couplings):
+            if len(row) != n:
+                raise BadValue(f'{where}: length of a row of drive', len(row), f'{n}')
+        for key in (*self.source.columns, *self.source.files):
+            if key not in QUANTITIES:
+                raise BadValue(f'{where}: quantity of source', key, f'one of {QUANTITIES}')
+
+    # -- the robot ----------------------------------------------------------------------------
+
+    def model(self, data: Path | None = None) -> ArmModel:
+        """Nominal model; `data` is a second place to look for the URDF."""
+        path = self._description(data)
+        gravity = (0.0, 0.0, -9.81) if self.gravity is None else self.gravity
+        # Massless fixed links are common in foreign URDFs; only the moving links must have mass.
+        text = load_description(path) if path.suffix == '.xacro' else path.read_text()
+        model = ArmModel(text, self.joints, gravity=gravity, name=self.robot)
+        for name, mass in zip(model.link_names, model.masses, strict=True):
+            if mass <= 0.0:
+                raise BadValue(f'{path.name}: mass of {name}', float(mass), '> 0 kg')
+        return model
+
+    def options(self) -> Options:
+        """What the file decides instead of the data."""
+        n = len(self.joints)
+        axes = None
+        if self.drive.couplings:
+            axes = np.vstack([np.eye(n), np.array(self.drive.couplings)])
+        return Options(gravity=None if self.gravity is None else np.array(self.gravity), axes=axes,
+                       cutoff=self.cutoff, mass_factors=self.mass_factors,
+                       total_mass=self.total_mass, preprocess=self.preprocess,
+                       estimator=self.estimator, terms=self.terms or None)
+
+    def recording(self, t: Array, position: Array, effort: Array, velocity: Array | None,
+                  name: str) -> Recording:
+        """Joint angles and torques from the recorded signals."""
+        scale = np.pi / 180.0 if self.source.degrees else 1.0
+        q, dq, tau = scale * position, None if velocity is None else scale * velocity, effort
+        if self.drive.gains:
+            tau = tau * np.array(self.drive.gains)
+        if self.drive.motor_matrix:
+            R = np.array(self.drive.motor_matrix)          # motor = R joint, so torque = R^T motor
+            inverse = np.linalg.inv(R).T
+            q, tau = q @ inverse, tau @ R
+            dq = None if dq is None else dq @ inverse
+        if self.drive.offsets:
+            q = q + np.array(self.drive.offsets)
+        return Recording(t, q, tau, dq, name)
+
+    # -- windows ------------------------------------------------------------------------------
+
+    def training(self, recording: Recording) -> list[Recording]:
+        """Parts of a recording to train with."""
+        return self._cut(recording, self.windows.train)
+
+    def validation(self, recording: Recording, same_file: bool) -> list[Recording]:
+        """Parts to validate with; `same_file`: of the training recording."""
+        for pattern, windows in self.windows.files.items():
+            if fnmatch.fnmatch(recording.name, pattern):
+                return self._cut(recording, windows)
+        return self._cut(recording, self.windows.validate) if same_file else [recording]
+
+    def _cut(self, recording: Recording,
+             windows: tuple[tuple[float, float], ...]) -> list[Recording]:
+        if not windows:
+            return [recording]
+        N = len(recording.t)
+        if self.windows.unit == 'seconds':
+            return [recording.between(a, b) for a, b in windows]
+        scale = N if self.windows.unit == 'share' else 1
+        return [recording.rows(int(scale * a), min(int(scale * b), N)) for a, b in windows]
+
+    def _description(self, data: Path | None) -> Path:
+        if self.urdf.startswith(SHARED):
+            inside = Path('cmeel.prefix/share/example-robot-data/robots') / self.urdf[len(SHARED):]
+            for folder in sys.path:
+                if (Path(folder) / inside).is_file():
+                    return Path(folder) / inside
+            raise ArmsenseError(f'{self.urdf}: not found; type: ./armsense shell pip install -r '
+                                'requirements/data.lock')
+        if data is not None:
+            near = (data if data.is_dir() else data.parent) / self.urdf
+            if near.is_file():
+                return near
+        return find_description(self.urdf, Path(self.folder))
+
+
+def _listed(value: Any) -> list[Any]:
+    """Lists stay, a range 'a-b' becomes numbers, anything else becomes a list of one."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str) and value.replace('-', '').isdigit() and '-' in value:
+        first, last = value.split('-')
+        return list(range(int(first), int(last) + 1))
+    return [value]

@@ -1,0 +1,1 @@
+"""Whole tasks: a recording in, a model out."""

@@ -1,0 +1,239 @@
+"""`model.yaml`: what identification and calibration found out about one arm.
+
+Every node reads it on top of the arm's yaml and URDF. A part that is absent leaves the value of
+the arm's own files. The file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+import hashlib
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from armsense import schema
+from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
+from armsense.model.arm_model import ArmModel, PARAMETER_NAMES
+from armsense.model.thresholds import Thresholds
+from armsense.schema import quantity
+from armsense.types import Array
+
+FORMAT = 1
+SPRING = ('stiffness', 'damping', 'link_damping', 'coupling_ratio')   # of elastic joints
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkInertia:
+    """Ten inertial parameters about the link frame."""
+
+    m: float = quantity(unit='kg', above=0)
+    mx: float = quantity(unit='kg m')
+    my: float = quantity(unit='kg m')
+    mz: float = quantity(unit='kg m')
+    Ixx: float = quantity(unit='kg m^2')
+    Ixy: float = quantity(unit='kg m^2')
+    Iyy: float = quantity(unit='kg m^2')
+    Ixz: float = quantity(unit='kg m^2')
+    Iyz: float = quantity(unit='kg m^2')
+    Izz: float = quantity(unit='kg m^2')
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveParameters:
+    """Identified drive of one joint; None keeps the arm's value."""
+
+    torque_constant: float | None = quantity(None, unit='Nm/A', above=0)
+    rotor_inertia: float | None = quantity(None, unit='kg m^2', low=0)
+    stiffness: float | None = quantity(None, unit='Nm/rad', above=0)
+    damping: float | None = quantity(None, unit='Nm s/rad', low=0)
+    link_damping: float | None = quantity(None, unit='Nm s/rad', low=0)
+    coupling_ratio: float | None = quantity(None, text='of the cable over another joint')
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedFriction(FrictionConfig):
+    """Friction as a sum of terms: single ones may be negative where the sum opposes the motion."""
+
+    viscous: float = quantity(0.0, unit='Nm s/rad')
+    coulomb: float = quantity(0.0, unit='Nm')
+    stribeck: float = quantity(0.0, unit='Nm')
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedCoupling(CouplingConfig):
+    """A shaft that turns with several joints."""
+
+    friction: IdentifiedFriction = IdentifiedFriction()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RippleLine:
+    """Torque that repeats with an angle: cosine and sine, times rising powers of the speed."""
+
+    joint: str                      # that feels it
+    angle_of: str                   # joint whose angle drives it
+    waves: float = quantity(unit='1/rad', above=0)
+    coefficients: tuple[float, ...] = quantity(unit='Nm, Nm s/rad, ...')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How late the signals of the recording were."""
+
+    torque_delay: float = quantity(0.0, unit='s', text='of torques behind positions')
+    velocity_delay: float = quantity(0.0, unit='s', text='of velocities behind positions')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covariance:
+    """Of the estimated parameters; `names` gives rows and columns."""
+
+    names: tuple[str, ...]
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.names) for row in (self.matrix, *self.matrix)):
+            raise BadValue('covariance.matrix', f'{len(self.matrix)} rows',
+                           f'{len(self.names)} x {len(self.names)}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualStatistics:
+    """Of the observer's residual in collision-free motion, joint by joint."""
+
+    mean: tuple[float, ...] = quantity(unit='Nm')
+    sigma: tuple[float, ...] = quantity(unit='Nm', low=0)
+    minutes: float = quantity(unit='min', low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where the numbers come from."""
+
+    method: str
+    date: str
+    sources: tuple[Source, ...] = ()
+    errors: dict[str, float] = quantity({}, unit='%', text='such as train, validation, joint1')
+    versions: dict[str, str] = quantity({})
+
+    @classmethod
+    def now(cls, method: str, files: Iterable[Path] = (),
+            errors: dict[str, float] | None = None) -> Provenance:
+        """Provenance of an identification that ends now."""
+        packages = ('armsense', 'numpy', 'scipy', 'pin')
+        return cls(
+            method=method,
+            date=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+            sources=tuple(Source(file=p.name, sha256=file_hash(p)) for p in files),
+            errors=errors or {},
+            versions={name: _version(name) for name in packages})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFile:
+    """Content of a `model.yaml`."""
+
+    format: int
+    arm: str
+    provenance: Provenance
+    links: dict[str, LinkInertia] = quantity({})
+    drives: dict[str, DriveParameters] = quantity({})
+    friction: dict[str, IdentifiedFriction] = quantity({})
+    couplings: tuple[IdentifiedCoupling, ...] = ()
+    gravity: tuple[float, float, float] | None = quantity(None, unit='m/s^2', text='base frame')
+    timing: Timing | None = None
+    ripples: tuple[RippleLine, ...] = ()
+    covariance: Covariance | None = None
+    residual: ResidualStatistics | None = None
+    thresholds: Thresholds | None = None
+
+    @classmethod
+    def create(cls, model: ArmModel, parameters: Array, provenance: Provenance,
+               **parts: object) -> ModelFile:
+        """A model file of an arm with inertial parameters pi, (10 n,)."""
+        rows = np.asarray(parameters, float).reshape(model.n, len(PARAMETER_NAMES))
+        links = {link: LinkInertia(**dict(zip(PARAMETER_NAMES, map(float, row), strict=True)))
+                 for link, row in zip(model.link_names, rows, strict=True)}
+        return cls(format=FORMAT, arm=model.name, provenance=provenance, links=links,
+                   **parts)  # type: ignore[arg-type]
+
+    @classmethod
+    def read(cls, path: str | Path, arm: str | None = None) -> ModelFile:
+        """Read and check; with `arm`, a file of another arm is an error."""
+        return schema.read_arm_file(cls, path, 'a model', FORMAT, arm)
+
+    def write(self, path: str | Path) -> None:
+        """Write whole or not at all."""
+        schema.write_yaml(self, Path(path))
+
+    def apply(self, model: ArmModel) -> ArmModel:
+        """The arm with these parameters; the inertia of coupled shafts is left out of it."""
+        if model.name != self.arm:
+            raise ArmsenseError(
+                f'the model file is of arm {self.arm!r}; this arm is {model.name!r}')
+        rows = model.parameters.reshape(model.n, len(PARAMETER_NAMES))
+        for link, inertia in self.links.items():
+            if link not in model.link_names:
+                raise UnknownName('link', link, model.link_names, 'model file')
+            rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
+        config = self.apply_config(model.config) if model.config else None
+        if config is not None:
+            armature = np.array([joint.armature for joint in config.joints.values()])
+        else:   # without a yaml no gear is known: rotor inertias are those of the joint side
+            found = {name: drive.rotor_inertia for name, drive in self.drives.items()}
+            armature = np.array([old if found.get(name) is None else found[name] for name, old
+                                 in zip(model.joint_names, model.armature, strict=True)])
+        changed = model.replace(parameters=rows.ravel(), armature=armature, gravity=self.gravity)
+        changed.config = config
+        return changed
+
+    def apply_config(self, config: ArmConfig) -> ArmConfig:
+        """The arm's configuration with identified drives, friction and gravity."""
+        joints = dict(config.joints)
+        for name in (*self.drives, *self.friction):
+            if name not in joints:
+                raise UnknownName('joint', name, joints, 'model file')
+        for name, friction in self.friction.items():
+            joints[name] = replace(joints[name], friction=friction)
+        for name, drive in self.drives.items():
+            joint = joints[name]
+            values = {key: getattr(drive, key) for key in ('torque_constant', 'rotor_inertia')
+                      if getattr(drive, key) is not None}
+            spring = {key: getattr(drive, key) for key in SPRING
+                      if getattr(drive, key) is not None}
+            if spring and joint.elastic is None:
+                raise ArmsenseError(f'model file: {name} has a stiffness but no elastic joint')
+            if spring and joint.elastic is not None:
+                values['elastic'] = replace(joint.elastic, **spring)
+            joints[name] = replace(joint, **values)
+        return replace(config, joints=joints, couplings=self.couplings or config.couplings,
+                       gravity=self.gravity or config.gravity)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, or of all files of a folder (a bag)."""
+    digest = hashlib.sha256()
+    files = sorted(p for p in path.rglob('*') if p.is_file()) if path.is_dir() else [path]
+    for file in files:
+        with file.open('rb') as handle:
+            while chunk := handle.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return 'unknown'

@@ -1,0 +1,153 @@
+"""An arm as Pinocchio sees it: its joints, frames and limits, and a workspace for results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import functools
+
+import numpy as np
+from numpy.typing import ArrayLike
+import pinocchio as pin
+
+from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.model.arm_config import ArmConfig
+from armsense.types import Array
+
+PARAMETERS_PER_LINK = 10
+
+
+class PinocchioArm:
+    """What dynamics, kinematics and base reaction of `ArmModel` stand on."""
+
+    def __init__(
+        self,
+        urdf: str,
+        joint_names: Sequence[str] | None = None,
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        armature: ArrayLike | None = None,
+        tool_frame: str | None = None,
+        name: str = '',
+        config: ArmConfig | None = None,
+    ) -> None:
+        """Build from URDF text.
+
+        Args:
+            urdf: URDF text.
+            joint_names: Joints that move, in order; the others are locked at zero. None: all.
+            gravity: [m/s^2] in the base frame, (3,).
+            armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
+            tool_frame: Frame of the tool; None: the last frame.
+            name: Name of the arm, for messages.
+            config: The arm's yaml, kept for the nodes.
+        """
+        self._model = _reduced(_parse(urdf), joint_names)
+        self._model.gravity.linear = np.asarray(gravity, float)
+        self.n = self._model.nv
+        self.name = name or self._model.name
+        self.urdf = urdf
+        self.config = config
+        self.joint_names = tuple(self._model.names)[1:]
+        if armature is not None:
+            self._model.armature = vector('armature', armature, self.n)
+        self._renew()
+        self._frame_ids: dict[str, int] = {}
+        self.tool_frame = tool_frame or self._model.frames[-1].name
+        self._frame_id(self.tool_frame)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        return tuple(frame.name for frame in self._model.frames)
+
+    @functools.cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Link that each joint moves, (n,) names."""
+        names = []
+        for k in range(1, self.n + 1):
+            bodies = [f.name for f in self._model.frames
+                      if f.type == pin.FrameType.BODY and f.parentJoint == k]
+            names.append(bodies[0] if bodies else self.joint_names[k - 1])
+        return tuple(names)
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper [rad], (n,) each."""
+        return np.array(self._model.lowerPositionLimit), np.array(self._model.upperPositionLimit)
+
+    @property
+    def velocity_limits(self) -> Array:
+        """[rad/s], (n,)."""
+        return np.array(self._model.upperVelocityLimit)
+
+    @property
+    def effort_limits(self) -> Array:
+        """[Nm], (n,)."""
+        return np.array(self._model.upperEffortLimit)
+
+    def _frame_id(self, frame: str) -> int:
+        number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian
+        if number is None:
+            if not self._model.existFrame(frame):
+                raise UnknownName('frame', frame, self.frame_names, self.name)
+            number = self._frame_ids[frame] = int(self._model.getFrameId(frame))
+        return number
+
+    def _renew(self) -> None:
+        """Fit the workspaces to the model."""
+        self._data = self._model.createData()
+        self._floating = _floating_base(self._model)
+        self._floating_data = self._floating.createData()
+
+
+def joint_order(urdf: str) -> tuple[str, ...]:
+    """Moving joints of URDF text: each behind those that carry it, branches by name."""
+    return tuple(_parse(urdf).names)[1:]
+
+
+def _parse(urdf: str) -> pin.Model:
+    try:
+        return pin.buildModelFromXML(urdf)
+    except (ValueError, RuntimeError, IndexError) as error:
+        raise ArmsenseError(f'the URDF cannot be read: {" ".join(str(error).split())}') from error
+
+
+def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
+    """The model with only the named joints, in that order."""
+    present = list(model.names)[1:]
+    wanted = list(joint_names) if joint_names is not None else present
+    for name in wanted:
+        if name not in present:
+            raise UnknownName('joint', name, present, 'URDF')
+    locked = [model.getJointId(name) for name in present if name not in wanted]
+    if locked:
+        model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    order = list(model.names)[1:]
+    if order != wanted:
+        raise BadValue('order of the joints', wanted,
+                       f'{order}: each behind those that carry it, branches by name')
+    if model.nq != model.nv or model.nv != len(wanted):
+        raise ArmsenseError('every joint must be revolute or prismatic with limits; '
+                            'continuous joints are not supported')
+    return model
+
+
+def _floating_base(model: pin.Model) -> pin.Model:
+    """The same arm on a free-flying, massless base: its first six torques are the base wrench."""
+    root = pin.Model()
+    root.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'base')
+    root.addFrame(pin.Frame('base_attachment', 1, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    root.gravity = model.gravity
+    frame_id = root.getFrameId('base_attachment')
+    floating = pin.appendModel(root, model, frame_id, pin.SE3.Identity())
+    floating.inertias[1] = pin.Inertia.Zero()   # appendModel brings the base link's own mass along
+    return floating
+
+
+def vector(what: str, values: ArrayLike, size: int) -> Array:
+    """The values as an array of finite numbers, (size,)."""
+    array = np.asarray(values, float)
+    if array.shape != (size,):
+        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
+    if not np.isfinite(array).all():
+        raise BadValue(what, array.tolist(), 'finite')
+    return array

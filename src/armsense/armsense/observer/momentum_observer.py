@@ -1,0 +1,78 @@
+"""External torque from the generalised momentum (De Luca; thesis 000, eq. 5.10; paper 001, 5).
+
+    dp/dt = tau + tau_ext + beta(q, dq),   p = M(q) dq,   beta = C(q, dq)^T dq - g(q)
+
+Between two samples the mean external torque is exactly
+
+    (p_1 - p_0) / dt - mean(tau) - mean(beta)
+
+and the observer is a low pass on it. For a first-order low pass with gain K this is eq. 5.10 with
+K (p - p_estimate) as the residual, discretised exactly for an external torque constant over the
+step. The sign of beta in eq. 5.7 of the thesis is a misprint; eq. 5.10 has it right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armsense.model import ArmModel
+from armsense.observer.observer import Observer
+from armsense.observer.options import DEFAULT_OPTIONS, ObserverOptions
+from armsense.observer.residual_filter import ResidualFilter
+from armsense.types import Array
+
+
+class MomentumObserver(Observer):
+    """Momentum observer; its order is that of the filter given.
+
+    The terms of two samples stand in the rows of one table, p, C^T dq, g, tau of each, so that the
+    external torque is one vector-matrix product. Which half holds the newer sample alternates.
+    """
+
+    def __init__(
+        self,
+        model: ArmModel,
+        residual_filter: ResidualFilter,
+        options: ObserverOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        super().__init__(model, residual_filter, options)
+        self._simpson = options.quadrature == 'simpson'
+        self._table = np.zeros((9, model.n))  # the last row: beta in the middle of the step
+        self._terms = tuple((self._table[k], self._table[k + 1], self._table[k + 2])
+                            for k in (0, 4))
+        end = 1.0 / 6.0 if self._simpson else 0.5
+        half = [0.0, -end, end, 0.0]  # factors of p and tau are set in each step
+        self._weights = np.array([*half, *half, -4.0 / 6.0 if self._simpson else 0.0])
+        self._newer = 0  # half of the sample in hand
+        self._q = self._dq = np.zeros(model.n)
+
+    def _anchor(self, q: Array, dq: Array, tau: Array) -> None:
+        self.model.momentum_terms(q, dq, self._terms[self._newer])
+        self._table[4 * self._newer + 3] = tau
+        self._accept(q, dq)
+
+    def _external_torque(
+        self, q: Array, dq: Array, tau: Array, newer_share: float, dt: float,
+    ) -> Array:
+        half, table, weights = self._newer, self._table, self._weights
+        now, before = 4 * half, 4 - 4 * half  # first rows of the two samples
+        self.model.momentum_terms(q, dq, self._terms[half])
+        table[now + 3] = tau
+        if self._simpson:
+            table[8] = self._middle_beta(q, dq, dt)
+        weights[now] = 1.0 / dt
+        weights[before] = -1.0 / dt
+        weights[now + 3] = -newer_share
+        weights[before + 3] = newer_share - 1.0
+        return np.asarray(weights.dot(table))
+
+    def _accept(self, q: Array, dq: Array) -> None:
+        self._newer = 1 - self._newer
+        if self._simpson:
+            self._q, self._dq = q.copy(), dq.copy()
+
+    def _middle_beta(self, q: Array, dq: Array, dt: float) -> Array:
+        """Beta in the middle of the step, from the cubic through both samples and slopes."""
+        middle_q = 0.5 * (self._q + q) - 0.125 * dt * (dq - self._dq)
+        middle_dq = 1.5 / dt * (q - self._q) - 0.25 * (self._dq + dq)
+        return self.model.momentum_rate(middle_q, middle_dq)

@@ -1,0 +1,9 @@
+"""What an arm does about a collision."""
+
+from armsense.reaction.admittance import Admittance
+from armsense.reaction.machine import CollisionEvent, Directive, Phase, ReactionMachine
+from armsense.reaction.options import ReactionOptions, STRATEGIES
+from armsense.reaction.path_memory import PathMemory
+
+__all__ = ['Admittance', 'CollisionEvent', 'Directive', 'PathMemory', 'Phase', 'ReactionMachine',
+           'ReactionOptions', 'STRATEGIES']

@@ -1,0 +1,93 @@
+"""Velocity away from a contact, from the residual (paper 001, eq. 18; thesis 000, eq. 5.1).
+
+    m dv/dt + f v + k integral(v) = k_o r
+
+Thesis 000 is the special case m = k = 0, k_o / f = K_R: q_d = q_col + integral(K_R r).
+
+How light an arm can pretend to be: its observer knows the velocity only T late, so a torque tau
+that accelerates a joint looks like a push against it, r = -(1 - exp(-s T)) tau. The law answers
+the admittance with tau = M K_D v. Around this loop the gain stays below k_o K_D T M / m: an arm
+that yields as if it had a small part of its inertia M trembles, one with m = M does not as long
+as k_o K_D T < 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armsense.trajectory.stopping import approach_speed
+from armsense.types import Array
+
+LIGHTEST = 0.05       # [kg m^2] noise moves what is lighter
+LEAST_DRAG = 5.0      # [Nm s/rad] likewise
+SLOWING = 20.0        # [1/s] drag over inertia
+COASTING = 10.0       # [1/s] to rest at the end: a load that nobody told pushes when it brakes
+LAST = 0.5            # [rad/s^2] of it at least, so that it ends
+EARLIER = 0.9         # of the acceleration, towards the end: cycles are not infinitely short
+
+
+class Admittance:
+    """Every joint yields to its residual like a mass with friction and a spring.
+
+    Integrated implicitly, so it is stable for every m >= 0, f > 0, k >= 0 and every dt.
+    """
+
+    def __init__(self, inertia: Array, drag: Array, stiffness: Array, speed: Array,
+                 way: tuple[Array, Array], acceleration: Array) -> None:
+        """Set the parameters, (n,) each.
+
+        Args:
+            inertia: m [kg m^2]
+            drag: f [Nm s/rad]
+            stiffness: k [Nm/rad]
+            speed: Largest velocity [rad/s].
+            way: Lowest, <= 0, and highest, >= 0 [rad].
+            acceleration: Largest [rad/s^2].
+        """
+        self._m, self._f, self._k = inertia, drag, stiffness
+        self._speed, self._way, self._acceleration = speed, way, acceleration
+        self.x = np.zeros(len(self._f))   # [rad] way since the contact
+        self.v = np.zeros(len(self._f))   # [rad/s]
+
+    def step(self, torque: Array, dt: float) -> tuple[Array, Array]:
+        """Way [rad] and velocity [rad/s] under k_o r [Nm], (n,) each."""
+        v = (self._m * self.v + dt * (torque - self._k * self.x)) / (
+            self._m + dt * self._f + dt * dt * self._k) if dt > 0.0 else self.v
+        # Slower towards the end of the way: a stop at once would feel like a contact.
+        low, high = self._way
+        v = np.maximum(v, -np.minimum(self._speed, self._approach(self.x - low)))
+        v = np.minimum(v, np.minimum(self._speed, self._approach(high - self.x)))
+        return self._go_on(v, dt)
+
+    def coast(self, dt: float) -> tuple[Array, Array]:
+        """Come to rest gently, without a spring that pulls back."""
+        slowing = dt * np.maximum(COASTING * np.abs(self.v), LAST)
+        return self._go_on(np.sign(self.v) * np.maximum(np.abs(self.v) - slowing, 0.0), dt)
+
+    def brake(self, x: Array, v: Array, dt: float) -> tuple[Array, Array]:
+        """Slow down from a way [rad] and a velocity [rad/s] instead, (n,) each."""
+        self.x, self.v = x, v
+        return self._go_on(np.zeros(len(v)), dt)
+
+    def _go_on(self, wanted: Array, dt: float) -> tuple[Array, Array]:
+        """At this velocity [rad/s], (n,), as far as the acceleration allows."""
+        change = self._acceleration * dt
+        v = np.minimum(np.maximum(wanted, self.v - change), self.v + change)
+        x = self.x + dt * v
+        inside = np.minimum(np.maximum(x, self._way[0]), self._way[1])
+        self.v = np.where(inside == x, v, 0.0)
+        self.x = inside
+        return self.x, self.v
+
+    def _approach(self, distance: Array) -> Array:
+        return approach_speed(distance, EARLIER * self._acceleration, COASTING)
+
+
+def inertia_like(own: Array) -> Array:
+    """Inertia [kg m^2] for joints of their own inertia [kg m^2], (n,) each."""
+    return np.maximum(own, LIGHTEST)
+
+
+def drag_like(own: Array) -> Array:
+    """Drag [Nm s/rad] for joints of their own inertia [kg m^2], (n,) each."""
+    return np.maximum(SLOWING * own, LEAST_DRAG)

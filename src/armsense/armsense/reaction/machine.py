@@ -1,0 +1,434 @@
+"""The state machine of reactions; `docs/reactions.md` has its diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from armsense.errors import BadValue, UnknownName
+from armsense.reaction.admittance import Admittance, drag_like, inertia_like
+from armsense.reaction.options import ReactionOptions, STRATEGIES
+from armsense.reaction.path_memory import PathMemory
+from armsense.schema import spread
+from armsense.trajectory import Brake, Chain, Guard, Limits, QuinticSpline
+from armsense.trajectory.point_to_point import PEAK_VELOCITY, shortest_duration
+from armsense.types import all_finite, ArmState, Array, Flags, Reference
+
+SMALLEST_WAY = 1e-4   # [rad] worth moving for clearance
+ROUNDING = 1e-9       # relative, of two products that are meant to be equal
+REFLEX_FADE = 0.1     # [s]
+LEFT_BEHIND = 0.3     # [rad] of an arm that does not follow on the way back: something holds it
+
+
+class Phase(str, Enum):
+    """States of the machine."""
+
+    TRACKING = 'tracking'
+    REACTING = 'reacting'
+    HOLDING = 'holding'
+    VERIFYING = 'verifying'
+    RESUMING = 'resuming'
+    SAFE = 'safe'
+
+
+class Collision(Protocol):
+    """What the machine needs to know of a collision."""
+
+    @property
+    def joint(self) -> str:
+        """Outermost joint beyond its threshold."""
+
+    @property
+    def link(self) -> str:
+        """Link that was hit."""
+
+
+class CollisionEvent(NamedTuple):
+    """A collision in its shortest form."""
+
+    joint: str
+    link: str
+
+
+class Directive(NamedTuple):
+    """What the controller shall follow in this cycle."""
+
+    phase: Phase
+    reference: Reference | None = None   # instead of the trajectory
+    anew: Flags | None = None            # joints whose reference begins anew now, (n,)
+    law: str | None = None               # instead of the chosen law
+    resume: bool = False                 # plan the rest of the trajectory now
+    damping: bool = False                # safe state
+
+
+TRACK = Directive(Phase.TRACKING)
+SAFE = Directive(Phase.SAFE, damping=True)
+
+
+class ReactionMachine:
+    """Decides what happens from a collision until the arm is on its way again."""
+
+    def __init__(self, n: int, options: ReactionOptions, limits: Limits,
+                 own_inertia: Callable[[Array], Array], release: Array,
+                 guard: Guard | None = None) -> None:
+        """Prepare for an arm.
+
+        Args:
+            n: Number of joints.
+            options: Parameters of the strategies.
+            limits: No reference leaves them.
+            own_inertia: Of the joints, rotors included, at q [rad]: [kg m^2], (n,) -> (n,).
+            release: As in `agree_with`.
+            guard: Keeps the arm off the floor and itself; None: nothing is in its way.
+        """
+        self._guard = guard
+        self.options = options
+        self._chosen = options.strategy
+        self._of_goal: str | None = None          # strategy of the present goal alone
+        self._active = options.strategy           # of the reaction that runs
+        self.phase = Phase.TRACKING
+        self.explanation = ''
+        self.memory = PathMemory(options.memory)
+        self._limits = limits
+        self.agree_with(release)
+        self._over = spread('reaction.overreaction', options.overreaction, n)
+        self._own_inertia = own_inertia
+        self._inertia, self._drag = (
+            spread(f'reaction.{name}', values, n) if values else None
+            for name, values in (('inertia', options.inertia), ('drag', options.drag)))
+        self._stiffness = spread('reaction.stiffness', options.stiffness, n)
+        self._speed = spread('reaction.retract_speed', options.retract_speed, n)
+        self._distance = spread('reaction.retract_distance', options.retract_distance, n)
+        self._none = np.zeros(n)
+        self._all = np.ones(n, bool)
+        self._begun = False                       # a reaction, in this cycle
+        self._led = False                         # the place to hold still moves
+        self._contact = self._hold = self._none   # [rad] (n,)
+        self._admittance: Admittance | None = None
+        self._impulse = self._none                # [Nm s] of the contact so far, (n,)
+        self._way_back: Chain | None = None
+        self._way_out: QuinticSpline | None = None
+        self._brake: Brake | None = None          # on the way out, which is not driven further
+        self._time = self._quiet_for = 0.0        # [s] in this phase, without residual
+        self._still_for = 0.0                     # [s] without motion
+        self._attempts = 0
+        self._resume_wanted = False
+        self._waited = 0.0                        # [s] to resume, since the arm was last driven
+
+    def agree_with(self, release: Array) -> None:
+        """Call no residual quiet that the detector takes for a contact that lasts.
+
+        Args:
+            release: Residual below which the detector calls a contact ended [Nm], (n,).
+        """
+        quiet = (spread('reaction.quiet', self.options.quiet, len(release))
+                 if self.options.quiet else release)
+        for joint, value, limit in zip(self._limits.joints, quiet.tolist(), release.tolist(),
+                                       strict=True):
+            if value > limit * (1.0 + ROUNDING):
+                raise BadValue(f'reaction.quiet of {joint}', value, f'at most {limit:.4g} Nm, '
+                               'where the detector calls a contact ended (hysteresis times '
+                               'threshold)')
+        self._quiet = quiet                       # [Nm] (n,)
+
+    # -- what others ask for -------------------------------------------------------------------
+
+    @property
+    def strategy(self) -> str:
+        """For the next collision."""
+        return self._of_goal or self._chosen
+
+    def strategy_of(self, own: str | None) -> str:
+        """For the collisions of a goal that brings its own strategy, or none."""
+        return own or self._chosen
+
+    @property
+    def waits_to_resume(self) -> bool:
+        """The arm will go on by itself as soon as it may."""
+        return self._resume_wanted
+
+    def choose(self, strategy: str) -> None:
+        """Strategy for the collisions to come, where a goal brings none."""
+        self._chosen = known_strategy(strategy)
+
+    def fault(self, text: str) -> None:
+        """To the safe state, until `clear`."""
+        if self.phase is not Phase.SAFE:
+            self._enter(Phase.SAFE, text)
+
+    def clear(self, state: ArmState) -> None:
+        """Leave the safe state; the arm holds where it is."""
+        if self.phase is Phase.SAFE:
+            self._rest_at(state.q, 'the fault was cleared')
+
+    def new_goal(self, strategy: str | None = None) -> None:
+        """A new trajectory (or hold), perhaps with its own strategy, ends a hold."""
+        self._of_goal = None if strategy is None else known_strategy(strategy)
+        if self.phase is not Phase.SAFE:
+            self._attempts, self._resume_wanted = 0, False
+            self.memory.clear()
+            self._enter(Phase.TRACKING, '')
+
+    def end_goal(self) -> None:
+        """The goal is over, and with it its own strategy."""
+        self._of_goal = None
+
+    def request_resume(self) -> None:
+        """Verify and then go on with the interrupted trajectory."""
+        if self.phase not in (Phase.HOLDING, Phase.REACTING):
+            raise BadValue('resume in phase', self.phase.value, 'holding or reacting')
+        self._attempts, self._resume_wanted, self._waited = 0, True, 0.0
+
+    def withdraw_resume(self) -> None:
+        """Do not go on by itself: hold, or rest where the arm is on its way."""
+        self._resume_wanted = False
+        if self.phase is Phase.VERIFYING:
+            self._leave_way_out('the resumption was withdrawn')
+        self.arrived()
+
+    def refuse_resume(self, why: str) -> None:
+        """The way back to the path cannot be driven: go on holding."""
+        if self.phase is Phase.RESUMING:
+            self._rest_at(self._hold, why)
+
+    def led_to(self, q: Array) -> None:
+        """A hand has led the arm to q [rad], (n,): hold there from now on."""
+        if self.phase is Phase.HOLDING:
+            before, self._hold = self._hold, self._limits.inside(q)
+            self._led = bool((self._hold != before).any())
+
+    def arrived(self) -> None:
+        """The rest of the trajectory has been driven."""
+        if self.phase is Phase.RESUMING:
+            self._enter(Phase.TRACKING, '')
+
+    def record(self, reference: Reference, dt: float) -> None:
+        """Remember what was driven."""
+        self.memory.record(reference, dt)
+
+    # -- one cycle -----------------------------------------------------------------------------
+
+    def step(self, state: ArmState, residual: Array | None, collision: Collision | None,
+             dt: float, lasting: str = '') -> Directive:
+        """What to follow now.
+
+        Args:
+            state: Of the arm.
+            residual: External torque [Nm], (n,); None: unknown in this cycle.
+            collision: A collision that began in this cycle.
+            dt: [s]
+            lasting: A contact that lasts, in words; empty: none does. Nothing resumes meanwhile.
+        """
+        if self.phase is Phase.SAFE:
+            return SAFE
+        self._time += dt
+        self._waited = self._waited + dt if self._resume_wanted else 0.0
+        if residual is not None and not all_finite(residual):
+            residual = None
+        loud = residual is None or (np.abs(residual) > self._quiet).any()
+        self._quiet_for = 0.0 if loud else self._quiet_for + dt
+        still = np.abs(state.dq).max() < self.options.rest_speed
+        self._still_for = self._still_for + dt if still else 0.0
+        self._begun = False
+        if collision is not None and self.strategy != 'ignore':
+            self._begin(state, collision)
+        if self.phase is Phase.TRACKING:
+            return TRACK
+        if self.phase is Phase.REACTING:
+            felt = self._none if residual is None else residual
+            self._impulse = self._impulse + felt * dt
+            directive = self._react(state, felt, dt)
+            return directive._replace(anew=self._all) if self._begun else directive
+        if self.phase is Phase.HOLDING:
+            return self._hold_still(lasting)
+        if self.phase is Phase.VERIFYING:
+            return self._verify(residual, lasting)
+        return Directive(Phase.RESUMING)
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _begin(self, state: ArmState, collision: Collision) -> None:
+        if self.phase is Phase.REACTING and self._active != 'retrace':
+            return                                  # already yielding to this contact
+        again = self.phase is Phase.REACTING        # hit on the way back: stop there
+        self._begun = True
+        self._contact = np.array(state.q)
+        self._impulse = self._none
+        self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
+        self._hold = self._limits.inside(self._contact)
+        self._way_back = None
+        self._admittance = None
+        self._active = 'stop' if again else self.strategy
+        self._resume_wanted = self._active == 'resume'
+        if self._active == 'retrace':
+            self._way_back = self.memory.backwards(self.options.retrace_speed,
+                                                   self._limits)
+        self.memory.clear()                         # what comes next begins somewhere else
+        self._enter(Phase.REACTING,
+                    f'{self._active}: contact at {collision.link} ({collision.joint})')
+
+    def _react(self, state: ArmState, residual: Array, dt: float) -> Directive:
+        if self._active == 'float':
+            return self._float(state)
+        if self._active in ('retract', 'resume'):
+            return self._retract(residual, dt)
+        if self._way_back is not None:
+            now = self._way_back.sample(self._time)
+            if np.abs(now.q - state.q).max() > LEFT_BEHIND:
+                return self._rest_at_arm(state, 'left behind on the way back')
+            if self._time >= self._way_back.duration:
+                return self._rest_at(now.q, 'back on the path')
+            return Directive(self.phase, now)
+        return self._stop(state)
+
+    def _stop(self, state: ArmState) -> Directive:
+        """Back to the point of contact; a joint that has yielded further stays there."""
+        yielded = (state.q - self._contact) * self._impulse > 0.0
+        self._hold = self._limits.inside(np.where(yielded, state.q, self._hold))
+        # More than quiet_time: also without one a reaction lasts a cycle, and others notice it.
+        if self._time > self.options.timeout or self._still_for > self.options.quiet_time:
+            return self._rest_at(self._hold, 'stopped')._replace(anew=yielded)
+        return Directive(self.phase, Reference.at_rest(self._hold), yielded)
+
+    def _retract(self, residual: Array, dt: float) -> Directive:
+        # Fading: an end at once makes the arm brake, which would feel like a contact.
+        late = (self._time - self.options.reflex_time) / REFLEX_FADE
+        gain = 1.0 + (self._over - 1.0) * min(max(1.0 - late, 0.0), 1.0)
+        if self._admittance is None:
+            self._admittance = self._yielding(self._hold)
+        yielding = self._admittance
+        before, speed = yielding.x, yielding.v
+        over = self._time > self.options.timeout
+        slow = np.abs(speed).max() < self.options.rest_speed
+        # A stop at once would feel like a contact: in the end the arm coasts.
+        done = over or (slow and self._quiet_for > self.options.quiet_time)
+        x, v = yielding.coast(dt) if done else yielding.step(gain * residual, dt)
+        if not self._room_for(before, x, v):
+            x, v = yielding.brake(before, speed, dt)
+        q = self._limits.inside(self._hold + x)
+        if done and not v.any():
+            return self._rest_at(q, 'retracted')
+        return Directive(self.phase, Reference(q, v, self._none))
+
+    def _room_for(self, before: Array, x: Array, v: Array) -> bool:
+        """Neither the floor nor the arm itself is in the way of a retreat, or of its end."""
+        return self._guard is None or self._guard.allows(
+            self._hold + before, self._hold + x, 0.5 * v * np.abs(v) / self._limits.acceleration)
+
+    def _yielding(self, q: Array) -> Admittance:
+        """As light as an arm at q [rad], (n,), can be, unless the options say how light."""
+        own, limits = self._own_inertia(q), self._limits
+        return Admittance(inertia_like(own) if self._inertia is None else self._inertia,
+                          drag_like(own) if self._drag is None else self._drag,
+                          self._stiffness, np.minimum(self._speed, limits.velocity),
+                          (np.maximum(-self._distance, limits.lower - q),
+                           np.minimum(self._distance, limits.upper - q)), limits.acceleration)
+
+    def _float(self, state: ArmState) -> Directive:
+        limit = self.options.float_time
+        still = self._quiet_for > max(limit, self.options.quiet_time) and (
+            np.abs(state.dq).max() < self.options.rest_speed)
+        if still and (limit > 0.0 or self._resume_wanted):
+            return self._rest_at_arm(state, 'left alone')
+        return Directive(self.phase, Reference.at_rest(self._limits.inside(state.q)), self._all,
+                         law='float')
+
+    def _hold_still(self, lasting: str) -> Directive:
+        quiet = self._quiet_for >= self.options.quiet_time and not lasting and not self._led
+        if self._resume_wanted and self._waited > self.options.resume_timeout:
+            self._resume_wanted = False             # a client waits for the end of its goal
+            self.explanation = (f'gave up after {self._waited:.0f} s of waiting to resume: '
+                                f'{lasting or "the residual does not stay quiet"}')
+        elif self._resume_wanted and quiet:
+            if self._attempts < self.options.attempts:
+                self._begin_verifying()
+            else:
+                self._resume_wanted = False
+                self.explanation = f'gave up after {self._attempts} resumptions'
+        return self._stay()
+
+    def _begin_verifying(self) -> None:
+        way = self._way_out = self._plan_clearance()
+        if way is not None and self._guard is not None and not self._guard.allows_line(
+                self._hold, way.sample(way.duration).q):
+            self._resume_wanted = False
+            self.explanation = 'there is no room to regain clearance'
+        else:
+            self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
+
+    def _plan_clearance(self) -> QuinticSpline | None:
+        """Off in the direction in which the contact pushed, gently; None: far enough already."""
+        size = float(np.linalg.norm(self._impulse))
+        if size == 0.0:
+            return None
+        push = self._impulse / size
+        missing = self.options.clearance - float(push @ (self._hold - self._contact))
+        goal = self._limits.inside(self._hold + max(missing, 0.0) * push)
+        way = float(np.abs(goal - self._hold).max())
+        if way < SMALLEST_WAY:
+            return None
+        rest = np.zeros((2, len(goal)))
+        duration = max(PEAK_VELOCITY * way / self.options.clearance_speed,
+                       shortest_duration(goal - self._hold, self._limits))
+        return QuinticSpline([0.0, duration], [self._hold, goal], rest, rest)
+
+    def _verify(self, residual: Array | None, lasting: str) -> Directive:
+        """Regain clearance; then be quiet for a while. A moving arm also feels its friction."""
+        options, loud = self.options, self.options.quiet_moving * self._quiet
+        if residual is None or (np.abs(residual) > loud).any():
+            return self._leave_way_out('contact again while verifying')
+        if lasting:
+            return self._leave_way_out(lasting)
+        if self._way_out is not None and self._time <= self._way_out.duration:
+            now = self._way_out.sample(self._time)
+            self._hold, self._quiet_for = now.q, 0.0
+            return Directive(self.phase, now)
+        if self._quiet_for >= options.quiet_time:
+            self._attempts += 1
+            self._resume_wanted = False
+            self._enter(Phase.RESUMING, f'resuming at {options.resume_speed:.0%} of the speed')
+            return Directive(self.phase, Reference.at_rest(self._hold), resume=True)
+        if self._time > options.timeout + (self._way_out.duration if self._way_out else 0.0):
+            return self._rest_at(self._hold, 'the residual did not become quiet')
+        return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _leave_way_out(self, text: str) -> Directive:
+        """Hold; an arm on its way out brakes before, within its limits."""
+        way, time = self._way_out, self._time
+        self._rest_at(self._hold, text)
+        if way is not None and time < way.duration:
+            self._brake = Brake(way.sample(time), self._limits)
+        return self._stay()
+
+    def _stay(self) -> Directive:
+        """At the place to hold, or on the last bit of the way there."""
+        brake = self._brake
+        if brake is None:
+            return Directive(self.phase, Reference.at_rest(self._hold))
+        now = brake.sample(self._time)
+        self._hold = self._limits.inside(now.q)
+        if self._time >= brake.duration:
+            self._brake = None
+        return Directive(self.phase, now._replace(q=self._hold))
+
+    def _rest_at_arm(self, state: ArmState, text: str) -> Directive:
+        return self._rest_at(state.q, text)._replace(anew=self._all)
+
+    def _rest_at(self, q: Array, text: str) -> Directive:
+        self._hold = self._limits.inside(q)
+        self._enter(Phase.HOLDING, text)
+        return Directive(self.phase, Reference.at_rest(self._hold))
+
+    def _enter(self, phase: Phase, text: str) -> None:
+        self.phase, self.explanation = phase, text
+        self._time, self._led, self._brake = 0.0, False, None
+
+
+def known_strategy(name: str) -> str:
+    """The name, if it is one."""
+    if name not in STRATEGIES:
+        raise UnknownName('reaction', name, STRATEGIES)
+    return name

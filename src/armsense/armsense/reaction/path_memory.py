@@ -1,0 +1,66 @@
+"""The last seconds of the reference, to drive them back."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from armsense.trajectory import Chain, Limits, QuinticSpline, ramped, Reference
+from armsense.trajectory.quintic_spline import SHORTEST_SEGMENT
+
+SPACING = 0.02   # [s] between remembered samples
+RAMP = 0.1       # [s] shortest, in which the way back becomes as fast as it is
+ROOM = 0.25      # of the acceleration, at least left to start and stop
+
+
+class PathMemory:
+    """Remembers (time, q, dq, ddq) of the reference at even spacing; at rest time stands still."""
+
+    def __init__(self, seconds: float) -> None:
+        self._samples: deque[tuple[float, Reference]] = deque(
+            maxlen=max(2, round(seconds / SPACING)))
+        self._time = 0.0
+        self._newest: Reference | None = None   # of the last cycle
+
+    def clear(self) -> None:
+        self._samples.clear()
+        self._newest = None
+
+    def record(self, reference: Reference, dt: float) -> None:
+        """Remember the reference of this cycle, if it moves."""
+        if self._newest is not None:
+            if not reference.dq.any() and not self._newest.dq.any():   # rest is no path
+                return
+            self._time += dt
+        self._newest = reference
+        if not self._samples or self._time - self._samples[-1][0] >= SPACING:
+            self._samples.append((self._time, reference))
+
+    def backwards(self, speed: float, limits: Limits) -> Chain | None:
+        """The remembered path from its end to its beginning, at rest at both; None: no path.
+
+        Args:
+            speed: Fraction of the speed that was driven; less where the path is so short that
+                the arm could not start and stop on it.
+            limits: What starting and stopping keep.
+        """
+        rows = list(reversed(self._samples))
+        # From the very end: back to the last sample would be a jump.
+        if rows and self._newest is not None and self._time - rows[0][0] > SHORTEST_SEGMENT:
+            rows.insert(0, (self._time, self._newest))
+        if len(rows) < 2:
+            return None
+        dq, ddq = (np.abs([getattr(r, name) for _, r in rows]).max(axis=0)
+                   for name in ('dq', 'ddq'))
+        way = rows[0][0] - rows[-1][0]                                   # [s]
+        # The smooth step of `ramped` peaks at 1.5 speed / ramp; the path's own acceleration stays.
+        room = np.maximum(limits.acceleration - speed**2 * ddq, ROOM * limits.acceleration)
+        fast = np.maximum(dq, 1e-9)
+        speed = min(speed, float(np.sqrt(0.6 * room * way / fast).min()))
+        ramp = max(RAMP, float((1.5 * speed * dq / room).max()))
+        spline = QuinticSpline([rows[0][0] - t for t, _ in rows],
+                               np.array([r.q for _, r in rows]),
+                               np.array([-r.dq for _, r in rows]),
+                               np.array([r.ddq for _, r in rows]))
+        return ramped(spline, ramp=ramp, speed=speed)

@@ -1,0 +1,1 @@
+"""Anybody's bags and tables, read into arrays."""

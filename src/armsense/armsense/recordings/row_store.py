@@ -1,0 +1,70 @@
+"""Rows of numbers in bounded memory.
+
+Up to `most` rows are kept as they come. Beyond that neighbours are averaged in pairs, all kept
+rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour at 250 Hz. Times
+are averaged with the values, so nothing is shifted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armsense.errors import BadValue
+from armsense.types import Array
+
+MOST = 1_000_000
+
+
+class RowStore:
+    """A table that never grows beyond `most` rows."""
+
+    def __init__(self, columns: int, most: int = MOST) -> None:
+        if most < 2:
+            raise BadValue('most rows', most, '>= 2')
+        self._table = np.empty((min(most, 4096), columns))
+        self._most, self._count = most, 0
+        self._left = np.empty((0, columns))      # rows that do not fill a group yet
+        self.group = 1                           # rows that became one
+
+    def add(self, rows: Array) -> None:
+        """Append rows, (N, columns)."""
+        rows = np.concatenate([self._left, rows]) if len(self._left) else rows
+        whole = len(rows) // self.group * self.group
+        self._left = rows[whole:].copy()
+        means = rows[:whole].reshape(-1, self.group, rows.shape[1]).mean(axis=1)
+        while self._count + len(means) > self._most:
+            if (self._count + len(means)) % 2:       # an odd one waits for its neighbour
+                waiting = np.repeat(means[-1:], self.group, axis=0)
+                self._left = np.concatenate([waiting, self._left])
+                means = means[:-1]
+            means = self._halve(means)
+        self._grow(len(means))
+        self._table[self._count:self._count + len(means)] = means
+        self._count += len(means)
+
+    def rows(self) -> Array:
+        """All rows, (N, columns)."""
+        return self._table[:self._count]
+
+    def _halve(self, means: Array) -> Array:
+        """Average the kept rows in pairs; returns what is left of the new ones."""
+        odd = self._count % 2
+        if odd:
+            means = np.concatenate([self._table[self._count - 1:self._count], means])
+            self._count -= 1
+        half = self._count // 2
+        pairs = self._table[:self._count].reshape(half, 2, -1)
+        for start in range(0, half, 65536):          # in pieces: no second table
+            stop = min(start + 65536, half)
+            self._table[start:stop] = pairs[start:stop].mean(axis=1)
+        self._count = half
+        self.group *= 2
+        return np.asarray(means.reshape(-1, 2, means.shape[1]).mean(axis=1))
+
+    def _grow(self, more: int) -> None:
+        need = self._count + more
+        if need > len(self._table):
+            size = min(max(need, 2 * len(self._table)), self._most)
+            table = np.empty((size, self._table.shape[1]))
+            table[:self._count] = self._table[:self._count]
+            self._table = table

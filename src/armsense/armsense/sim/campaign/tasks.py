@@ -1,0 +1,151 @@
+"""The four kinds of work of a campaign, each a plain function that any process can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armsense import schema
+from armsense.detector import alarm_statistic, cluster_maxima, fixed_thresholds
+from armsense.sim.campaign.case import BODIES
+from armsense.sim.campaign.collision import Collision, force_to_feel, record_collision
+from armsense.sim.campaign.contact_check import check_contact, settled_link
+from armsense.sim.campaign.free_motion import record_free, SETTLE
+from armsense.sim.campaign.identification import identify_arm
+from armsense.sim.campaign.setup import Known, Setup, Worker, worker
+from armsense.watch import Tape, Trace, watch_all
+from armsense.watch.collision_monitor import CollisionMonitor
+
+CHUNK = 20.0          # [s] of free motion in one task, one arm of the series
+SEPARATION = 0.5      # [s] between two alarms that count twice
+SCALES = np.round(np.geomspace(1.0 / 3.0, 3.0, 21), 4)   # of the thresholds, for the ROC
+# Seeds of different purposes, and of different campaigns, never meet.
+# Series and collisions begin at multiples of the nine bodies: number k is the same kind in each.
+SERIES = 9 * 10**6
+CALIBRATION, FREE, COLLISION, ARM = 10**6, 2 * 10**6, 9 * 4 * 10**5, 8 * 10**6
+
+
+class Task(NamedTuple):
+    """One piece of work."""
+
+    kind: str     # 'identification', 'calibration', 'free' or 'collision'
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f'{self.kind}-{self.number}'
+
+
+def arm_of(setup: Setup, task: Task) -> int:
+    """Which arm of the series does a task; collisions give every arm every body."""
+    turn = task.number // len(BODIES) if task.kind == 'collision' else task.number
+    return turn % setup.arms
+
+
+def run_task(setup: Setup, known: Known, task: Task) -> dict[str, Any]:
+    """Result of one task, plain data but for the arrays of a calibration."""
+    kinds: dict[str, Callable[[Worker, Known, Task], dict[str, Any]]] = {
+        'identification': _identification, 'calibration': _calibration, 'free': _free,
+        'collision': _collision}
+    return {'task': task.name, 'arm': arm_of(setup, task),
+            **kinds[task.kind](worker(setup), known, task)}
+
+
+def _seed(here: Worker, purpose: int, number: int) -> int:
+    return purpose + number + SERIES * here.setup.seed
+
+
+def _identification(here: Worker, known: Known, task: Task) -> dict[str, Any]:
+    seed = _seed(here, ARM, task.number)
+    file = identify_arm(here.individual(known, task.number, seed), seed)
+    return {'model': json.dumps(schema.dump(file)), 'errors_percent': file.provenance.errors}
+
+
+def _calibration(here: Worker, known: Known, task: Task) -> dict[str, Any]:
+    """Free residuals of every observer, (N, n) each."""
+    tape = _free_tape(here, known, task, CALIBRATION)
+    traces = _watch(here, known, task, tape, silent=True)
+    begin = round(SETTLE / (tape.seconds / (len(tape.stamp) - 1)))
+    return {'residuals': {name: trace.filtered[begin:].astype(np.float32)
+                          for name, (_, trace) in traces.items()}}
+
+
+def _free(here: Worker, known: Known, task: Task) -> dict[str, Any]:
+    tape = _free_tape(here, known, task, FREE)
+    traces = _watch(here, known, task, tape)
+    return {'seconds': tape.seconds,
+            'observers': {name: _alarms(trace, here) for name, (_, trace) in traces.items()}}
+
+
+def _alarms(trace: Trace, here: Worker) -> dict[str, Any]:
+    """Alarms of one recording, and at other heights of the thresholds."""
+    options = here.config.detector
+    period = float(np.median(np.diff(trace.time)))
+    awake = round(options.warm_up / period)   # before that, the detector is silent
+    signal = alarm_statistic(trace.ratio[awake:], options.count, options.window)
+    gap = round(SEPARATION / period)
+    return {'alarms': len(trace.detections),
+            'at_scale': [len(cluster_maxima(signal, s, gap)) for s in SCALES.tolist()]}
+
+
+def _free_tape(here: Worker, known: Known, task: Task, purpose: int) -> Tape:
+    arm = arm_of(here.setup, task)
+    individual = here.individual(known, arm, _seed(here, ARM, arm))
+    return record_free(individual, CHUNK, _seed(here, purpose, task.number))
+
+
+def _watch(here: Worker, known: Known, task: Task, tape: Tape,
+           silent: bool = False) -> dict[str, tuple[CollisionMonitor, Trace]]:
+    """What every observer says to a tape."""
+    arm = arm_of(here.setup, task)
+    model = here.model(known, arm)
+    never = fixed_thresholds(np.full(model.n, 1e9))
+    names = here.setup.observers
+    monitors = [here.monitor(model, name, never if silent else known.limits[name, arm])
+                for name in names]
+    return dict(zip(names, zip(monitors, watch_all(monitors, tape), strict=True), strict=True))
+
+
+def _collision(here: Worker, known: Known, task: Task) -> dict[str, Any]:
+    arm = arm_of(here.setup, task)
+    individual = here.individual(known, arm, _seed(here, ARM, arm))
+    collision = record_collision(here.maker, individual, _seed(here, COLLISION, task.number))
+    truth = collision.truth
+    traces = _watch(here, known, task, collision.tape)
+    return {
+        'truth': {'body': truth.body, 'link': truth.link, 'joint': truth.joint,
+                  'peak': truth.peak, 'lever': truth.lever, 'hard': truth.hard,
+                  'limit': force_to_feel(here.nominal, truth.link),
+                  'speed': truth.speed, 'torque': truth.torque.tolist()},
+        'observers': {name: _felt(here, monitor, trace, collision)
+                      for name, (monitor, trace) in traces.items()}}
+
+
+def _felt(here: Worker, monitor: CollisionMonitor, trace: Trace,
+          collision: Collision) -> dict[str, Any]:
+    """What one observer made of a collision."""
+    tape, truth = collision.tape, collision.truth
+    after = [(k, d) for k, d in trace.detections if k > truth.begin]
+    early = len(trace.detections) - len(after)
+    options = here.config.detector
+    signal = alarm_statistic(trace.ratio, options.count, options.window)
+    limits = np.array(monitor.detector.thresholds.constant)
+    # The link can be told where the true torques, without noise, point to it.
+    pointed = monitor.isolate(truth.torque, limits)
+    clear = pointed is not None and pointed.joint == truth.joint and pointed.margin >= 1.0
+    out: dict[str, Any] = {
+        'early': early, 'delay': None, 'link': None, 'force': None, 'link_observable': clear,
+        'load': (np.abs(truth.torque) / limits).tolist(),
+        'height': float(signal[truth.begin:].max(initial=0.0))}
+    if not after:
+        return out
+    number, _ = after[0]
+    delay = float(tape.stamp[number] - tape.stamp[truth.begin]) * 1e-9   # [s]
+    link = trace.links[trace.detections.index(after[0])]
+    return out | {'delay': delay, 'link': link,
+                  'settled_link': settled_link(monitor, trace, number, link),
+                  'force': truth.reached(number),
+                  **check_contact(monitor, trace, number, truth)}

@@ -1,0 +1,61 @@
+"""Rigid drives: rotor inertia, dry friction that holds at standstill, backlash.
+
+MuJoCo solves dry friction as a constraint (`frictionloss`), so a joint under less than the
+breakaway torque stays where it is instead of creeping as a smooth sign would let it. With backlash
+the joint gets a second, coaxial degree of freedom: the motor's angle and the play between motor
+and link.
+"""
+
+from __future__ import annotations
+
+import mujoco
+
+from armsense.model.arm_config import JointConfig
+
+# The softest constraint MuJoCo would accept creeps under load; the stiffest holds to 1e-7 rad/s.
+STIFF_IMPEDANCE = (0.9999, 0.9999, 1e-3, 0.5, 2.0)
+TIME_CONSTANT = 2e-3   # [s] of the constraints, twice the longest step
+PLAY_INERTIA = 4e-2    # of the rotor's: assumed for the gear's output, felt only within the play
+STOP_MARGIN = 0.05     # [rad] assumed: how far beyond the URDF's limits the mechanical stops are
+
+
+def add_motor(joint: mujoco.MjsJoint, config: JointConfig) -> None:
+    """Turn a URDF joint into a motor: armature, viscous and dry friction."""
+    joint.armature = config.reflected_inertia
+    joint.damping = (config.friction.viscous, 0.0, 0.0)
+    joint.frictionloss = config.friction.coulomb + config.friction.stribeck
+    joint.solimp_friction = STIFF_IMPEDANCE
+    joint.solref_friction = (TIME_CONSTANT, 1.0)
+
+
+def add_rigid_drive(spec: mujoco.MjSpec, joint: mujoco.MjsJoint, config: JointConfig) -> None:
+    """Drive a joint without elasticity; with backlash where the yaml has some."""
+    add_motor(joint, config)
+    if config.backlash == 0.0:
+        joint.range = (joint.range[0] - STOP_MARGIN, joint.range[1] + STOP_MARGIN)
+        return
+    play = add_coaxial(joint, f'{joint.name}_play')
+    play.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+    play.range = (-0.5 * config.backlash, 0.5 * config.backlash)
+    play.solref_limit = (TIME_CONSTANT, 1.0)
+    play.solimp_limit = STIFF_IMPEDANCE
+    play.armature = PLAY_INERTIA * config.reflected_inertia
+    add_link_stop(spec, joint, play, damping=0.0)
+
+
+def add_coaxial(joint: mujoco.MjsJoint, name: str) -> mujoco.MjsJoint:
+    """A second hinge on the same axis: link angle = motor angle + this angle."""
+    return joint.parent.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE,
+                                  pos=joint.pos, axis=joint.axis)
+
+
+def add_link_stop(spec: mujoco.MjSpec, motor: mujoco.MjsJoint, play: mujoco.MjsJoint,
+                  damping: float) -> None:
+    """Mechanical stops and bearing friction of the link, which turns by motor + play."""
+    low, high = motor.range
+    motor.limited = mujoco.mjtLimited.mjLIMITED_FALSE
+    tendon = spec.add_tendon(name=f'{motor.name}_link', damping=(damping, 0.0, 0.0),
+                             limited=mujoco.mjtLimited.mjLIMITED_TRUE,
+                             range=(low - STOP_MARGIN, high + STOP_MARGIN))
+    tendon.wrap_joint(motor.name, 1.0)
+    tendon.wrap_joint(play.name, 1.0)

@@ -1,0 +1,96 @@
+"""Thresholds for a stated number of false alarms, and whether they keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from armsense.detector import (
+    alarm_statistic,
+    cluster_maxima,
+    fit_false_alarm_threshold,
+    fixed_thresholds,
+    Thresholds,
+)
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.model.model_file import FORMAT, ModelFile, Provenance, ResidualStatistics
+from armsense.types import Array
+from armsense.watch import Tape, watch
+from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
+
+SETTLE = 0.3        # [s] after the motors were enabled that count for nothing
+SEPARATION = 0.5    # [s] between alarms that count twice
+
+
+class Calibration(NamedTuple):
+    """What a collision-free recording says."""
+
+    statistics: ResidualStatistics
+    thresholds: Thresholds
+
+
+def free_residuals(model: ArmModel, config: DetectionConfig, tape: Tape,
+                   observer: str | None = None) -> Array:
+    """Residuals of a collision-free tape [Nm], (M, n), those that are valid and settled."""
+    silent = fixed_thresholds(np.full(model.n, 1e9))
+    trace = watch(CollisionMonitor(model, config, silent, observer), tape)
+    starts = np.flatnonzero(np.diff(trace.valid.astype(int), prepend=0) > 0)
+    keep = trace.valid.copy()
+    for start in starts:
+        keep[start:int(np.searchsorted(trace.time, trace.time[start] + SETTLE))] = False
+    if not keep.any():
+        raise ArmsenseError(f'{model.name}: the recording has no enabled motion of more than '
+                            f'{SETTLE} s')
+    return np.asarray(trace.filtered[keep])
+
+
+def calibrate(residuals: Sequence[Array], config: DetectionConfig, period: float, rate: float,
+              confidence: float = 0.9) -> Calibration:
+    """Statistics and thresholds.
+
+    Args:
+        residuals: Of collision-free recordings [Nm], (M, n) each.
+        config: Tells how the detector debounces.
+        period: Of the samples [s].
+        rate: False alarms per hour that are wanted.
+        confidence: That they are not exceeded.
+    """
+    table = np.concatenate(list(residuals)).astype(float)
+    options = config.detector
+    thresholds = fit_false_alarm_threshold(table, period, rate, confidence,
+                                           debounce=(options.count, options.window))
+    statistics = ResidualStatistics(
+        mean=tuple(map(float, table.mean(axis=0))), sigma=tuple(map(float, table.std(axis=0))),
+        minutes=len(table) * period / 60.0)
+    return Calibration(statistics, thresholds)
+
+
+def count_alarms(residuals: Sequence[Array], thresholds: Thresholds, config: DetectionConfig,
+                 period: float) -> int:
+    """False alarms in collision-free recordings."""
+    options, height = config.detector, np.array(thresholds.constant)
+    gap = round(SEPARATION / period)
+    alarms = 0
+    for table in residuals:
+        ratio = np.abs(table) / height
+        signal = np.max([alarm_statistic(column, options.count, options.window)
+                         for column in ratio.T], axis=0)
+        alarms += len(cluster_maxima(signal, 1.0, gap))
+    return alarms
+
+
+def store(path: Path, model: ArmModel, calibration: Calibration, method: str,
+          sources: Sequence[Path] = ()) -> ModelFile:
+    """Write into a model file, whole or not at all; what else it holds stays."""
+    if path.exists():
+        file = ModelFile.read(path, model.name)
+    else:
+        file = ModelFile(format=FORMAT, arm=model.name, provenance=Provenance.now(method, sources))
+    file = replace(file, residual=calibration.statistics, thresholds=calibration.thresholds)
+    file.write(path)
+    return file

@@ -1,0 +1,160 @@
+"""The same answers as `tape.watch`, several times faster where a tape allows it.
+
+Sensor processing does not depend on the observer's past, so a regular tape (one period, no NaN, a
+base that stands) is processed in one go; only the observer goes from sample to sample, and the
+detector where something exceeds a threshold. Observers that differ by their filter alone share the
+dynamics. Every number is computed by the same operations in the same order, so the result is the
+same bit for bit; a test compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from armsense.detector import Detection
+from armsense.drive import Drive, RigidDrive
+from armsense.drive.reading import DriveReading
+from armsense.observer import Observer
+from armsense.types import Array, Flags
+from armsense.watch.collision_monitor import CollisionMonitor
+from armsense.watch.tape import named_link, SECOND, Tape, Trace
+from armsense.watch.tape import watch as watch_every_sample
+
+_SAME_PERIOD = 1e-6   # relative
+
+
+def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
+    """What a new monitor says to a tape."""
+    return watch_all([monitor], tape)[0]
+
+
+def watch_all(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
+    """What new monitors of one arm, alike but for observers and thresholds, say to a tape."""
+    if not all(_regular(monitor, tape) for monitor in monitors):
+        return [watch_every_sample(monitor, tape) for monitor in monitors]
+    first = monitors[0]
+    reading = first.estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
+    torque = link_torques(first.drive, reading)
+    steps = np.diff(tape.stamp, prepend=tape.stamp[0]) * 1e-9
+    resets = tape.enabled & ~np.concatenate([[False], tape.enabled[:-1]])
+    known: dict[type[Observer], _Observed] = {}   # what differs by the filter alone
+    traces = []
+    for monitor in monitors:
+        kind = type(monitor.observer)
+        if kind in known:
+            observed = _filter(monitor.observer, known[kind], steps, resets)
+        else:
+            observed = known[kind] = _observe(monitor.observer, reading, torque, steps, resets)
+        traces.append(_trace(monitor, tape, reading, observed, steps, resets))
+    return traces
+
+
+def _trace(monitor: CollisionMonitor, tape: Tape, reading: DriveReading, observed: _Observed,
+           steps: Array, resets: Flags) -> Trace:
+    raw, filtered, anchored = observed
+    valid = anchored & tape.enabled
+    threshold = np.broadcast_to(np.array(monitor.detector.thresholds.constant), filtered.shape)
+    exceeded = _hold(np.abs(filtered) > threshold, valid, resets)
+    detections, lasting, lasts_for = _detect(monitor, filtered, reading.joint_velocity, exceeded,
+                                             steps, valid, resets)
+    time = (tape.stamp - tape.stamp[0]) / SECOND
+    return Trace(time, reading.joint_position, reading.joint_velocity, raw, filtered, threshold,
+                 exceeded, lasting, lasts_for, valid, tuple(detections),
+                 tuple(named_link(monitor, detection) for _, detection in detections))
+
+
+def _regular(monitor: CollisionMonitor, tape: Tape) -> bool:
+    """Whether the short way is the same as the long one."""
+    limits, options = monitor.detector.thresholds, monitor.detector.options
+    if tape.base_motion is not None:
+        return False
+    if limits.velocity or limits.acceleration or any(options.standstill_margin) or any(
+            options.reversal_margin):
+        return False
+    period = monitor.observer.options.period
+    steps = np.diff(tape.stamp) * 1e-9
+    return bool((np.abs(steps - period) <= _SAME_PERIOD * period).all()
+                and all(np.isfinite(part).all() for part in (
+                    tape.position, tape.torque, tape.joint_position, tape.strain)))
+
+
+class _Observed(NamedTuple):
+    raw: Array        # [Nm] (N, n)
+    filtered: Array   # [Nm] (N, n)
+    valid: Flags      # (N,)
+
+
+def link_torques(drive: Drive, reading: DriveReading) -> Array:
+    """Of a whole recording [Nm], (N, n)."""
+    if isinstance(drive, RigidDrive):
+        return drive.link_torque(reading)
+    rows = zip(*(part for part in reading if part is not None), strict=True)
+    return np.array([drive.link_torque(DriveReading(*row)) for row in rows])
+
+
+def _observe(observer: Observer, reading: DriveReading, torque: Array, steps: Array,
+             resets: Flags) -> _Observed:
+    q, dq = reading.joint_position, reading.joint_velocity
+    raw, filtered = np.empty_like(q), np.empty_like(q)
+    valid = np.zeros(len(q), bool)
+    step, starts = observer.step, resets.tolist()
+    for k, dt in enumerate(steps.tolist()):
+        if starts[k]:
+            observer.reset()
+        filtered[k] = step(q[k], dq[k], torque[k], dt)
+        raw[k] = observer.raw
+        valid[k] = observer.valid
+    return _Observed(raw, filtered, valid)
+
+
+def _filter(observer: Observer, other: _Observed, steps: Array, resets: Flags) -> _Observed:
+    """The same raw torque through another filter."""
+    filtered = np.empty_like(other.raw)
+    residual = np.zeros(other.raw.shape[1])
+    step, reset = observer.filter.step, observer.filter.reset
+    starts, valid = resets.tolist(), other.valid.tolist()
+    for k, dt in enumerate(steps.tolist()):
+        if starts[k]:
+            reset()
+            residual = np.zeros(other.raw.shape[1])
+        if valid[k]:
+            residual = step(other.raw[k], dt)
+        filtered[k] = residual
+    return _Observed(other.raw, filtered, other.valid)
+
+
+def _hold(exceeded: Flags, valid: Flags, resets: Flags) -> Flags:
+    """Samples that reach no detector repeat the flags before them; a reset clears them."""
+    for k in np.flatnonzero(~valid).tolist():
+        exceeded[k] = False if k == 0 or resets[k] else exceeded[k - 1]
+    return exceeded
+
+
+def _detect(monitor: CollisionMonitor, filtered: Array, dq: Array, exceeded: Flags, steps: Array,
+            valid: Flags, resets: Flags) -> tuple[list[tuple[int, Detection]], Flags, Array]:
+    """Detections and contacts that last; stepped only from where a threshold is exceeded."""
+    detector, found = monitor.detector, []
+    lasting, lasts_for = np.zeros_like(exceeded), np.zeros(len(valid))
+    bounds = [0, *np.flatnonzero(resets).tolist(), len(valid)]
+    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        numbers = begin + np.flatnonzero(valid[begin:end])
+        loud = np.flatnonzero(exceeded[numbers].any(axis=1))   # among the numbers
+        clock = np.concatenate([[0.0], np.cumsum(steps[numbers])])
+        k = 0
+        while (later := loud[np.searchsorted(loud, k):]).size:
+            k = int(later[0])
+            detector.reset()
+            detector.time = float(clock[k])
+            quiet = 0
+            while k < len(numbers) and (detector.tripped or quiet <= detector.options.window):
+                number = int(numbers[k])
+                detection = detector.step(filtered[number], dq[number], float(steps[number]))
+                if detection is not None:
+                    found.append((number, detection))
+                lasting[number], lasts_for[number] = detector.lasting, detector.lasts_for
+                quiet = 0 if detector.exceeded.any() else quiet + 1
+                k += 1
+    return found, lasting, lasts_for

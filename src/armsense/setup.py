@@ -1,0 +1,18 @@
+from setuptools import find_packages, setup
+
+NAME = 'armsense'
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='The armsense library: models, boards, control, collision detection, identification, simulation. No ROS.',
+    license='Apache-2.0',
+    packages=find_packages(exclude=['test', 'test.*']),
+    data_files=[
+        ('share/ament_index/resource_index/packages', ['resource/' + NAME]),
+        ('share/' + NAME, ['package.xml']),
+    ],
+    package_data={NAME: ['py.typed']},
+    zip_safe=False,
+    entry_points={'console_scripts': []},
+)

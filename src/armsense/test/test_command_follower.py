@@ -1,0 +1,186 @@
+"""Positions streamed by somebody else."""
+
+from control_helpers import RigidArm
+import numpy as np
+import pytest
+
+from armsense.control import ArmState, board_torque
+from armsense.control.command_follower import CommandFollower, REACH
+from armsense.control.config import ControllerConfig
+from armsense.errors import ArmsenseError
+from armsense.model import ArmModel
+from armsense.trajectory import Limits
+
+DT = 1e-3
+START = np.array([0.0, 0.5, 0.0, -0.5])
+NAMES = ['joint4', 'joint2', 'gripper', 'joint1', 'joint3']   # any order, and one that is not ours
+
+
+@pytest.fixture
+def model():
+    return ArmModel.load('laas4')
+
+
+@pytest.fixture
+def follower(model):
+    law = ControllerConfig.of(model).make('pd_gravity', model)
+    return CommandFollower(model, law)
+
+
+def send(follower, q):
+    follower.send(NAMES, [q[3], q[1], 7.0, q[0], q[2]])
+
+
+def run(follower, arm, seconds, target=None, collision=False):
+    for _ in range(round(seconds / DT)):
+        if target is not None:
+            here = follower.held if follower.held is not None else arm.state.q
+            send(follower, here + np.clip(target - here, -DT, DT))      # 1 rad/s
+        arm.step(follower.step(arm.state, collision, DT), DT)
+
+
+def test_the_arm_holds_until_somebody_sends_and_then_follows(model, follower):
+    start = np.array([0.1, 0.5, 0.0, -0.5])
+    arm = RigidArm(model, start)
+    run(follower, arm, 0.2)
+    assert np.abs(arm.state.q - start).max() < 1e-3
+    target = start + [0.3, -0.2, 0.1, 0.2]
+    run(follower, arm, 1.5, target)
+    assert np.abs(arm.state.q - target).max() < 0.01
+
+
+def test_a_collision_holds_the_arm_until_resume(model, follower):
+    start = np.array([0.0, 0.5, 0.0, -0.5])
+    arm = RigidArm(model, start)
+    run(follower, arm, 0.2, start + 0.5)
+    run(follower, arm, DT, start + 0.5, collision=True)
+    frozen = follower.held
+    run(follower, arm, 0.5, start + 0.5)
+    assert follower.frozen
+    assert np.array_equal(follower.held, frozen)
+    follower.resume()
+    run(follower, arm, 1.0, start + 0.5)
+    assert np.abs(arm.state.q - start - 0.5).max() < 0.02
+
+
+def test_a_far_first_position_is_refused_and_nothing_moves(model, follower):
+    start = np.array([0.0, 0.5, 0.0, -0.5])
+    arm = RigidArm(model, start)
+    run(follower, arm, 2 * DT)
+    with pytest.raises(ArmsenseError, match=r'joint2 is sent 0.30 rad away at once'):
+        send(follower, start + [0.0, REACH + 0.1, 0.0, 0.0])
+    assert np.array_equal(follower.held, start)
+
+
+def test_bad_commands_leave_the_old_reference(model, follower):
+    arm = RigidArm(model, np.array([0.0, 0.5, 0.0, -0.5]))
+    run(follower, arm, 2 * DT)
+    held = follower.held
+    with pytest.raises(ArmsenseError, match='missing: joint2, joint4'):
+        follower.send(['joint1', 'joint3'], [0.0, 0.0])
+    with pytest.raises(ArmsenseError, match='finite'):
+        send(follower, np.array([np.nan, 0.5, 0.0, -0.5]))
+    with pytest.raises(ArmsenseError, match='some positions'):
+        follower.send(NAMES, [])
+    assert np.array_equal(follower.held, held)
+
+
+def test_after_a_pause_it_begins_where_the_arm_is(model, follower):
+    arm = RigidArm(model, np.array([0.0, 0.5, 0.0, -0.5]))
+    run(follower, arm, 0.1, np.array([0.1, 0.5, 0.0, -0.5]))
+    follower.rest()
+    moved = RigidArm(model, np.array([0.8, 0.9, 0.1, -0.2]))
+    follower.step(moved.state, False, DT)
+    assert np.array_equal(follower.held, moved.state.q)
+
+
+def test_a_later_jump_is_refused_too(model, follower):
+    arm = RigidArm(model, START)
+    run(follower, arm, 0.1, START + 0.05)
+    held = follower.held
+    with pytest.raises(ArmsenseError, match=r'joint1 is sent 2.00 rad away at once'):
+        send(follower, held + [2.0, 0.0, 0.0, 0.0])
+    run(follower, arm, 2 * DT)
+    np.testing.assert_array_equal(follower.held, held)
+
+
+def test_positions_and_velocities_are_kept_within_the_limits(model, follower):
+    limits = Limits.of(model)
+    at_limit = ArmState.rigid(limits.upper - 0.05, np.zeros(4))
+    follower.step(at_limit, False, DT)
+    follower.send(model.joint_names, limits.upper + 0.1, np.full(4, 1e3))
+    places = [follower.held]
+    for _ in range(50):
+        command = follower.step(at_limit, False, DT)
+        places.append(follower.held)
+    np.testing.assert_allclose(places[-1], limits.upper)
+    assert (np.diff(places, axis=0) <= limits.velocity * DT + 1e-12).all()
+    assert (command.position <= limits.upper).all()
+    assert not command.velocity.any()                # at the limit there is nowhere to go
+    follower.send(model.joint_names, limits.upper - 0.02, np.full(4, -1e3))
+    assert (follower.step(at_limit, False, DT).velocity >= -limits.velocity).all()
+
+
+@pytest.mark.parametrize('name', sorted(ControllerConfig.of(ArmModel.load('laas4')).laws))
+def test_no_finite_input_gives_more_torque_than_there_is(model, name):
+    limit = Limits.of(model).torque * (1 + 1e-6)
+    follower = CommandFollower(model, ControllerConfig.of(model).make(name, model))
+    rng = np.random.default_rng(5)
+    for k in range(200):
+        size = 10.0 ** rng.uniform(-3, 6, size=4)
+        state = ArmState.rigid(START + size[0] * rng.normal(size=4), size[1] * rng.normal(size=4))
+        command = follower.step(state, k % 20 == 10, rng.uniform(0.0, 0.05))
+        assert all(np.isfinite(values).all() for values in command)
+        assert (np.abs(board_torque(command, state)) <= limit).all()
+        follower.resume()
+        if follower.held is not None:
+            follower.send(model.joint_names, follower.held + REACH * rng.uniform(-1, 1, size=4),
+                          size[3] * rng.normal(size=4))
+
+
+@pytest.mark.parametrize('dt', [DT, float('nan'), -DT])
+def test_a_state_or_time_that_is_no_number_brakes_and_then_holds_until_resume(
+        model, follower, dt):
+    arm = RigidArm(model, START)
+    run(follower, arm, 0.1, START + 0.3)
+    state = arm.state
+    if dt == DT:
+        state = state._replace(q=np.array([np.nan, 0.0, 0.0, 0.0]))
+    command = follower.step(state, False, dt)
+    assert all(np.isfinite(values).all() for values in command)
+    assert not command.kp.any()
+    assert not command.torque.any()
+    assert command.kd.all()
+    assert 'no number' in follower.fault
+    here = arm.state.q
+    run(follower, arm, 0.1, START + 0.3)
+    assert follower.frozen
+    np.testing.assert_array_equal(follower.held, here)
+    follower.resume()
+    assert not follower.fault
+    run(follower, arm, 0.1, START + 0.3)
+    assert (follower.held > here).all()
+
+
+@pytest.mark.parametrize('name', ['computed_torque', 'kinematic_joint', 'pid_position',
+                                  'pi_velocity', 'joint_impedance'])
+@pytest.mark.parametrize('period', [0.01, 0.04])
+def test_who_falls_silent_in_motion_leaves_the_arm_at_the_last_position(model, name, period):
+    follower = CommandFollower(model, ControllerConfig.of(model).make(name, model))
+    arm, q, speed = RigidArm(model, START), START.copy(), np.array([1.0, 0.0, 0.0, 0.0])
+    run(follower, arm, 1.0)                          # until the law carries the arm
+    for k in range(round(0.8 / period)):
+        q = q + speed * period
+        follower.send(model.joint_names, q.tolist(), (speed * min(k * period / 0.1, 1.0)).tolist())
+        run(follower, arm, period)
+    assert follower._reference.dq[0] == 1.0          # not while they come
+    velocities = []
+    for _ in range(300):
+        run(follower, arm, DT)
+        velocities.append(follower._reference.dq)
+    steps = np.abs(np.diff(velocities, axis=0))
+    assert (steps <= Limits.of(model).acceleration * DT * (1 + 1e-9)).all()
+    assert not velocities[-1].any()
+    run(follower, arm, 1.5)
+    assert abs(arm.state.q[0] - q[0]) < 0.01
+    assert np.abs(arm.state.dq).max() < 0.02

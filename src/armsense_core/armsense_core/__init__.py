@@ -1,1 +1,0 @@
-"""All mathematics of armsense: model, drives, observers, control, identification. No ROS."""

@@ -1,1 +1,0 @@
-"""Load cells: what converters and amplifiers send, as counts; calibration and health."""

@@ -1,0 +1,196 @@
+"""`load_cells`: the cells under the base as one topic.
+
+Simulated cells do not pass through here: the simulator publishes `load_cells` itself, in step
+with the plant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+import sys
+import threading
+import time
+from typing import Any
+
+from std_srvs.srv import Trigger
+
+from armsense.base.cell_calibration import CalibrationFile, CellCalibration
+from armsense.base.cell_layout import CellLayout
+from armsense.boards.load_cells.can_amplifier import CanSource, DEFAULT_ID
+from armsense.boards.load_cells.cell_monitor import CellMonitor, MonitorOptions
+from armsense.boards.load_cells.converters import CONVERTERS, SpiSource
+from armsense.boards.load_cells.reading import CellSource
+from armsense.boards.load_cells.serial_source import SerialSource
+from armsense.boards.transport.can_bus import open_can_bus
+from armsense.boards.transport.spi_device import SpidevTransport
+from armsense.errors import ArmsenseError
+from armsense.model.arm_config import ArmConfig
+from armsense_msgs.msg import LoadCells
+from armsense_msgs.srv import SetString
+from armsense_node.health import Health, Level
+from armsense_node.lifecycle import LoopNode
+from armsense_node.loop import PacedLoop, run_node, StreamPublisher
+from armsense_node.parameters import declare, Parameter
+
+SOURCES = ('serial', *CONVERTERS, 'can')
+COMPLAIN_EVERY = 5.0   # [s]
+
+PARAMETERS = (
+    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
+    Parameter('source', 'serial', 'what the cells are connected to', choices=SOURCES),
+    Parameter('port', '/dev/ttyACM0', 'serial port of the microcontroller'),
+    Parameter('baud_rate', 1000000, '[bit/s] of the serial port', low=1200, high=10000000),
+    Parameter('spi_bus', 1, 'SPI bus of the converters', low=0, high=10),
+    Parameter('spi_devices', [0, 1, 2, 3], 'chip select of each cell, in the order of the layout'),
+    Parameter('spi_clock', 1000000, '[Hz] of the converters', low=1000, high=20000000),
+    Parameter('can_interface', 'socketcan', 'python-can interface of the amplifier'),
+    Parameter('can_channel', 'can2', 'CAN channel of the amplifier'),
+    Parameter('can_id', DEFAULT_ID, 'identifier of the first two cells', low=0, high=2047),
+    Parameter('calibration', '', 'yaml file of gains and offsets, read and written; empty: one '
+              'newton per count'),
+    Parameter('stale_time', 0.2, '[s] without a reading until a cell is invalid', low=0.001,
+              high=10.0),
+    Parameter('autostart', True, 'configure and activate at once'),
+)
+
+
+class LoadCellsNode(LoopNode):
+    """Lifecycle shell around `CellMonitor` and a source."""
+
+    def __init__(self) -> None:
+        super().__init__('load_cells')
+        self._settings = declare(self, PARAMETERS)
+        self._lock = threading.Lock()          # services against the loop
+        self._source: CellSource | None = None
+        self.create_service(Trigger, '~/tare', self._tare)
+        self.create_service(Trigger, '~/clear_tare', self._clear_tare)
+        self.create_service(SetString, '~/calibrate', self._calibrate)
+        if self._settings.autostart:
+            self.autostart()
+
+    # -- lifecycle ---------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        config = ArmConfig.load(self._settings.arm)
+        layout = CellLayout.of_config(config.load_cells)
+        assert config.load_cells is not None
+        self._rate = config.load_cells.rate
+        self.monitor = CellMonitor(self._read_calibration(layout.cells), MonitorOptions(
+            capacity=config.load_cells.capacity, noise=config.load_cells.noise,
+            stale_time=self._settings.stale_time))
+        self._source = self._open(layout.cells)
+        self._stream = StreamPublisher(self, LoadCells, 'load_cells', layout.cells,
+                                       frame_id='base_link')
+        self._problems: tuple[str, ...] = ()
+
+    def make_loop(self) -> PacedLoop:
+        self.get_logger().info(f'{len(self.monitor.calibration.cells)} load cells on '
+                               f'{self._settings.source} at {self._rate:g} Hz')
+        return PacedLoop(1.0 / self._rate, self._step)
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+
+    def _read_calibration(self, cells: int) -> CalibrationFile:
+        path = self._settings.calibration
+        if path and Path(path).exists():
+            return CalibrationFile.read(path, cells)
+        self.get_logger().warning('the cells are not calibrated: one newton per count')
+        return CalibrationFile(cells=(CellCalibration(gain=1.0),) * cells)
+
+    def _open(self, cells: int) -> CellSource:
+        settings = self._settings
+        if settings.source == 'serial':
+            return SerialSource(settings.port, settings.baud_rate, cells)
+        if settings.source == 'can':
+            bus = open_can_bus(settings.can_interface, settings.can_channel)
+            return CanSource(bus, cells, settings.can_id)
+        devices = list(settings.spi_devices)
+        if len(devices) != cells:
+            raise ArmsenseError(f'{len(devices)} spi_devices for {cells} cells')
+        return SpiSource([SpidevTransport(settings.spi_bus, device, 1, settings.spi_clock)
+                          for device in devices], settings.source)
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    def _step(self, tick: int) -> None:
+        assert self._source is not None
+        counts = self._source.read()
+        now = time.monotonic()
+        with self._lock:
+            if counts is not None:
+                self.monitor.take(counts, now)
+            state = self.monitor.state(now)
+        message = self._stream.message
+        message.seq, message.stamp_ns = tick, time.time_ns()
+        message.force, message.valid = state.force, state.valid
+        self._stream.publish()
+        if state.problems != self._problems:
+            self._problems = state.problems
+            if state.problems:
+                self.get_logger().error('; '.join(state.problems),
+                                        throttle_duration_sec=COMPLAIN_EVERY)
+
+    # -- services and health -----------------------------------------------------------------
+
+    def _tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(response, lambda: self.monitor.tare(time.monotonic()))
+
+    def _clear_tare(self, request: Trigger.Request,
+                    response: Trigger.Response) -> Trigger.Response:
+        def clear() -> str:
+            self.monitor.clear_tare()
+            return 'the cells report all that they carry'
+        return self._answer(response, clear)
+
+    def _calibrate(self, request: SetString.Request,
+                   response: SetString.Response) -> SetString.Response:
+        """Takes 'CELL LOAD' (from 1, newtons) for every known load, then 'finish'."""
+        def note() -> str:
+            words = request.data.split()
+            if words == ['finish']:
+                return self._finish_calibration()
+            try:
+                cell, load = int(words[0]), float(words[1])
+            except (ValueError, IndexError):
+                raise ArmsenseError(
+                    f"{request.data!r} is neither 'CELL LOAD' nor 'finish'") from None
+            return f'cell {cell}: {self.monitor.sample_load(cell, load):.1f} counts at {load:g} N'
+        return self._answer(response, note)
+
+    def _finish_calibration(self) -> str:
+        file = self.monitor.calibrate()
+        if self._settings.calibration:
+            file.write(self._settings.calibration)
+        return '; '.join(
+            f'cell {k}: {c.gain:.4g} N per count, linearity {100 * c.linearity:.2f} %, '
+            f'hysteresis {100 * c.hysteresis:.2f} %' for k, c in enumerate(file.cells, start=1)
+            if c.largest_load > 0.0)
+
+    def _answer(self, response: Any, act: Callable[[], str]) -> Any:
+        try:
+            if self._source is None:
+                raise ArmsenseError('not configured')
+            with self._lock:
+                response.message = act()
+            response.success = True
+        except ArmsenseError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def health(self) -> list[Health]:
+        if self._source is None:
+            return []
+        if self._problems:
+            return [Health('cells', '; '.join(self._problems), Level.ERROR, self._source.problems)]
+        return [Health('cells', 'all cells are well', values=self._source.problems)]
+
+
+def main() -> int:
+    return run_node(LoadCellsNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What every node stands on: loop, lifecycle, parameters, health, quality of service."""

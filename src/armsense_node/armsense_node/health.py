@@ -1,0 +1,86 @@
+"""How a node is, in plain words: one `diagnostics` message a second.
+
+Every node with a loop reports its loop and what its class adds in `health()`; the worst of all is
+the state of the arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from armsense_node.loop_statistics import LoopReport
+
+MISSED = 5.0   # [%] of the cycles; more is worth a warning
+
+
+class Level(IntEnum):
+    """As in diagnostic_msgs."""
+
+    OK = 0
+    WARN = 1
+    ERROR = 2
+    STALE = 3
+
+
+class Health(NamedTuple):
+    """One part of a node."""
+
+    part: str                                   # such as 'board 0'
+    message: str                                # for people
+    level: Level = Level.OK
+    values: Mapping[str, object] = {}           # for tables; units in the keys
+
+
+def loop_health(report: LoopReport, ticks_before: int = -1) -> Health:
+    """How well a loop keeps its time.
+
+    Args:
+        report: Since the loop began.
+        ticks_before: Its cycles at the last report; as many now: it stands still.
+    """
+    values = {'cycles': report.ticks, 'missed': report.missed,
+              'period p50 [us]': report.period_us.p50,
+              'response p99 [us]': report.response_us.p99,
+              'response max [us]': report.response_us.max}
+    if report.ticks == 0:
+        return Health('loop', 'no cycle yet: what it waits for does not arrive', Level.WARN,
+                      values)
+    if report.ticks == ticks_before:
+        return Health('loop', 'stands still: what it waits for does not arrive any more',
+                      Level.WARN, values)
+    if report.missed_percent > MISSED:
+        return Health('loop', f'{report.missed_percent:.1f} % of the cycles missed: the machine '
+                      'is too busy', Level.WARN, values)
+    return Health('loop', f'in time, {report.missed_percent:.2f} % of the cycles missed',
+                  values=values)
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """State of a whole; nothing is stale."""
+    return max(levels, default=Level.STALE)
+
+
+def diagnostics(node: str, parts: Iterable[Health]) -> DiagnosticArray:
+    """The message; the stamp is left to the sender."""
+    return DiagnosticArray(status=[DiagnosticStatus(
+        level=bytes([part.level]), name=f'{node}: {part.part}', message=part.message,
+        values=[KeyValue(key=key, value=_text(value)) for key, value in part.values.items()])
+        for part in parts])
+
+
+def parts_of(message: DiagnosticArray) -> list[tuple[str, Health]]:
+    """Node and part from a message, of ours or of anybody's."""
+    found = []
+    for status in message.status:
+        node, _, part = status.name.partition(': ')
+        values = {pair.key: pair.value for pair in status.values}
+        found.append((node, Health(part, status.message, Level(status.level[0]), values)))
+    return found
+
+
+def _text(value: object) -> str:
+    return f'{value:.4g}' if isinstance(value, float) else str(value)

@@ -1,0 +1,196 @@
+"""The main() of every node: executor in the background, loop in front, an orderly end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import get_default_context, try_shutdown
+
+from armsense.errors import ArmsenseError
+from armsense_node.loop_realtime import ANY_CPU, PRIORITY
+
+_SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
+_POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
+_REALTIME = ('realtime', False, 'run the loop under SCHED_FIFO with locked memory if the system '
+             'allows it; false where simulation runs as fast as it can')
+_CPU = ('cpu', ANY_CPU, 'with realtime: core that the loop stays on, from 0; -1: any')
+_PRIORITY = ('priority', PRIORITY, 'with realtime: 1 to 49; of two loops on one core the one with '
+             'more goes first')
+
+
+class BackgroundExecutor:
+    """Serves a node's services, parameters, actions and timers in a second thread.
+
+    A callback that raises is logged and counted in `errors`; the others are served on, because
+    an arm that moves must not lose its driver to a bad request.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.errors = 0
+        self._node = node
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._stopping = False
+        self._thread = threading.Thread(target=self._spin, name=f'{node.get_name()}-executor')
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        while not self._stopping and self._node.context.ok():
+            try:
+                self._executor.spin_once()
+            except (ExternalShutdownException, ShutdownException):
+                return
+            except Exception:
+                if self._stopping or not self._node.context.ok():
+                    return
+                self.errors += 1
+                self._node.get_logger().error(f'callback failed:\n{traceback.format_exc()}')
+
+    def stop(self) -> None:
+        """Lets the current callback end, then ends the thread; may be called twice."""
+        self._stopping = True
+        if self._thread.is_alive():
+            # A task wakes the executor for certain. Its shutdown does not: it may remove the
+            # wake-up just before the thread begins to wait, which then never ends.
+            self._executor.create_task(_nothing)
+            self._thread.join()
+        self._executor.shutdown()
+
+    def __enter__(self) -> BackgroundExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _nothing() -> None:
+    """Work for an executor that shall look up."""
+
+
+def spin_background(node: Node) -> BackgroundExecutor:
+    """Starts serving the node's callbacks in a second thread; `stop()` it, or use `with`."""
+    return BackgroundExecutor(node)
+
+
+class _StopRequest:
+    """Set by the first SIGINT or SIGTERM; further ones change nothing.
+
+    Under `ros2 launch` Ctrl-C reaches a node twice, from the terminal and from launch: the second
+    one must not interrupt the orderly end.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.signalled = False
+        self.loop: Any = None
+
+        self._before: dict[int, Any] = {}
+
+    def install(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+
+    def release(self) -> None:
+        """Gives the signals back; after a signal they stay ignored while the process ends."""
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_IGN if self.signalled else handler)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self.signalled = True
+        self.request()
+
+    def request(self) -> None:
+        # Assignments only: this runs between any two instructions of the main thread.
+        self.requested = True
+        if self.loop is not None:
+            self.loop.stop()
+
+
+def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> int:
+    """Runs a node until a signal, the end of its loop, or a failure.
+
+    What the node may have:
+        loop: A PacedLoop or ReactiveLoop, run in the main thread. A lifecycle node sets it when
+            it is activated, and on deactivation sets it to None, stops the old loop and joins it;
+            while it is None only the executor runs. When a loop ends by itself, so does the node.
+        close(): Last words, such as bringing the motors to rest: called once, also after a
+            failure, when neither loop nor executor runs any more.
+
+    Every node with a loop gets the parameters `realtime`, `cpu` and `priority`.
+
+    Args:
+        factory: Makes the node; usually its class.
+        argv: Command line; default: `sys.argv`.
+
+    Returns:
+        The process's exit code: 0, or 1 after an error, which is logged (in one line if it is an
+        ArmsenseError).
+    """
+    stop = _StopRequest()
+    stop.install()
+    name = getattr(factory, '__name__', 'armsense')
+    try:
+        rclpy.init(
+            args=None if argv is None else list(argv),
+            signal_handler_options=SignalHandlerOptions.NO)
+        get_default_context().on_shutdown(stop.request)
+        _live(factory(), stop)
+    except (ArmsenseError, ParameterException) as error:
+        get_logger(name).fatal(str(error))
+        return 1
+    except Exception:
+        get_logger(name).fatal(traceback.format_exc())
+        return 1
+    finally:
+        try_shutdown()
+        stop.release()
+    return 0
+
+
+def _live(node: Node, stop: _StopRequest) -> None:
+    try:
+        with spin_background(node):
+            _run_loops(node, stop)
+    finally:
+        try:
+            close = getattr(node, 'close', None)
+            if close is not None:
+                close()
+        finally:
+            node.destroy_node()
+
+
+def _run_loops(node: Any, stop: _StopRequest) -> None:
+    """Runs the node's loop, or one after the other while a lifecycle node replaces it."""
+    while not stop.requested:
+        loop = getattr(node, 'loop', None)
+        if loop is None:
+            time.sleep(_POLL)
+            continue
+        stop.loop = loop
+        if stop.requested:
+            return
+        loop.run(realtime=bool(_parameter(node, *_REALTIME)), cpu=int(_parameter(node, *_CPU)),
+                 priority=int(_parameter(node, *_PRIORITY)))
+        if node.loop is loop:
+            return
+
+
+def _parameter(node: Node, name: str, default: Any, description: str) -> Any:
+    if not node.has_parameter(name):
+        node.declare_parameter(name, default, ParameterDescriptor(description=description))
+    return node.get_parameter(name).value

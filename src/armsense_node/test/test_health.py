@@ -1,0 +1,41 @@
+"""Diagnostics in plain words."""
+
+from armsense_node.health import diagnostics, Health, Level, loop_health, parts_of, worst
+from armsense_node.loop_statistics import LoopStatistics
+
+
+def test_a_loop_says_how_it_is():
+    statistics = LoopStatistics()
+    assert loop_health(statistics.report()).level == Level.WARN
+    statistics.ticks, statistics.missed = 960, 40
+    assert loop_health(statistics.report()).message == 'in time, 4.00 % of the cycles missed'
+    statistics.missed = 240
+    busy = loop_health(statistics.report())
+    assert (busy.level, busy.values['missed']) == (Level.WARN, 240)
+    assert busy.message.startswith('20.0 % of the cycles missed')
+
+
+def test_a_loop_that_stands_still_says_so():
+    statistics = LoopStatistics()
+    statistics.ticks = 960
+    assert loop_health(statistics.report(), ticks_before=959).level == Level.OK
+    still = loop_health(statistics.report(), ticks_before=960)
+    assert still.level == Level.WARN
+    assert still.message == 'stands still: what it waits for does not arrive any more'
+
+
+def test_a_message_carries_every_part_there_and_back():
+    parts = [Health('arm', 'enabled', values={'power [W]': 12.3456, 'frames': 7}),
+             Health('board 1', '3 % of 100 frames lost', Level.WARN)]
+    message = diagnostics('motor_board', parts)
+    assert [status.name for status in message.status] == ['motor_board: arm',
+                                                          'motor_board: board 1']
+    back = parts_of(message)
+    assert back[0] == ('motor_board', Health('arm', 'enabled', Level.OK,
+                                             {'power [W]': '12.35', 'frames': '7'}))
+    assert back[1][1].level == Level.WARN
+
+
+def test_the_worst_part_is_the_state_of_the_whole():
+    assert worst([Level.OK, Level.ERROR, Level.WARN]) == Level.ERROR
+    assert worst([]) == Level.STALE
