@@ -169,7 +169,8 @@ class Reference(Invariant):
     def __init__(self) -> None:
         super().__init__()
         self._last: tuple[Array, Array] | None = None      # [rad] and [rad/s^2] of the reference
-        self._speed: Array | None = None                   # [rad/s] from its positions
+        self._speed: Array | None = None                   # [rad/s] from its positions,
+        self._span = 0.0                                   # [s] and the cycle that it is of
         self._begun: tuple[object, Array] | None = None    # controller, beginnings of each joint
         self._planned = False
 
@@ -198,8 +199,10 @@ class Reference(Invariant):
         # Who is planned to a limit, or brakes on the way there, stops at it.
         free = (q > limits.lower) & (q < limits.upper)
         speed = np.where(led, (q - before[0]) / dt, np.nan)
-        change = (0.0 * speed if self._speed is None else speed - self._speed) * free / dt
-        self._speed = speed
+        # Each is the speed in the middle of its cycle, and cycles differ in length.
+        apart = 0.5 * (dt + self._span)
+        change = (0.0 * speed if self._speed is None else speed - self._speed) * free / apart
+        self._speed, self._span = speed, dt
         self._within(world, ('velocity of steps', np.abs(np.nan_to_num(speed)),
                              1.01 * limits.velocity + 0.01),
                      ('acceleration of steps', np.abs(np.nan_to_num(change)),

@@ -165,6 +165,7 @@ class World(Loop):
             if 'lasts on base' in why and self.base is not None:
                 self.run(1.0)                 # cells that still swing cannot be zeroed
                 self.base.zero()
+                self.run(0.2)                 # until the controller has heard of it
         return None, why
 
     @contextmanager
