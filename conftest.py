@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from armsense_bringup.workspace import own_middleware
+from armsense_bringup.workspace.machine import own_middleware
 
 # On Linux domains up to 101 stay below the ephemeral ports; low ones are left to the users.
 DOMAINS = range(40, 101)
@@ -39,11 +39,13 @@ os.environ.setdefault('OMP_NUM_THREADS', '1')  # two cores, several test process
 
 
 def _children() -> set[int]:
+    """By the parents that all processes name: the kernel's own list of children may miss some."""
     pids: set[int] = set()
-    for task in Path('/proc/self/task').iterdir():
-        # A thread of the DDS may end between the listing and the reading.
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        # A process may end between the listing and the reading.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            pids |= {int(pid) for pid in (task / 'children').read_text().split()}
+            if int(stat.read_text().rpartition(')')[2].split()[1]) == os.getpid():
+                pids.add(int(stat.parent.name))
     return pids
 
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armsense.base import CellLayout
-from armsense.base.double_contact import DoubleContact
+from armsense.base.cell_layout import CellLayout
 from armsense.base.fusion import ContactFusion
-from armsense.base.link_surface import link_shapes, Shape
-from armsense.model import ArmModel
+from armsense.geometry.link_surface import link_shapes, Shape
+from armsense.model import Arm
 from armsense.types import Array
+from bench.double_contact import DoubleContact
 
 ARM = 'seven'
 CELLS = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))   # [m]
@@ -26,7 +26,7 @@ SUCCESS = 0.05             # [m]
 
 def measure_two(count: int, seed: int = 1) -> dict[str, float]:
     """Two contacts at once, one on links 3 and 4, one on links 6 and 7: the worse error."""
-    model, layout = ArmModel.load(ARM), CellLayout.upright(CELLS)
+    model, layout = Arm.load(ARM), CellLayout.upright(CELLS)
     double = DoubleContact(model, layout, np.eye(7) * TORQUE_NOISE**2,
                            layout.covariance(CELL_NOISE))
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ class Push(NamedTuple):
     wrench: Array   # on the support [N, Nm], (6,)
 
 
-def _push(model: ArmModel, shapes: dict[str, list[Shape]], q: Array, link: int,
+def _push(model: Arm, shapes: dict[str, list[Shape]], q: Array, link: int,
           rng: np.random.Generator) -> Push | None:
     """A random push on a link; None where another link covers the place."""
     places = shapes[f'link{link}'][0].sample(0.02)
@@ -79,7 +79,7 @@ def _noise(layout: CellLayout, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def measure_fusion(count: int, seed: int = 0) -> dict[str, Any]:
     """Success, median error and rate of `count` random contacts."""
-    model, layout = ArmModel.load(ARM), CellLayout.upright(CELLS)
+    model, layout = Arm.load(ARM), CellLayout.upright(CELLS)
     joint, base = np.eye(7) * TORQUE_NOISE**2, layout.covariance(CELL_NOISE)
     methods = {'both': ContactFusion(model, layout, joint, base),
                'joint_only': ContactFusion(model, layout, joint, None),
@@ -107,7 +107,7 @@ def measure_fusion(count: int, seed: int = 0) -> dict[str, Any]:
             'double': measure_two(max(count // 20, 10))}
 
 
-def _inside_another(model: ArmModel, shapes: dict[str, list[Shape]], q: Array, link: int,
+def _inside_another(model: Arm, shapes: dict[str, list[Shape]], q: Array, link: int,
                     point: Array) -> bool:
     """Whether another link covers a point of the base frame: nobody can touch there."""
     for name, bodies in shapes.items():

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import signal, stats
 
-from armsense.base import CellLayout, draw_sensitivity, estimate_batch, FeltMotion
 from armsense.base.base_monitor import BaseMonitor
-from armsense.model import ArmModel
+from armsense.base.cell_layout import CellLayout
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
 from armsense.types import Array
+from bench.papers.batch_estimation import estimate_batch, FeltMotion
+from bench.papers.sensitivity_figure import draw_sensitivity
 
 DT = 1e-3
 MISMATCH = 0.05                      # of masses and friction against the arm file
@@ -31,7 +33,7 @@ class Rig:
     """The arm under computed torque between random poses, its encoders and its cells."""
 
     def __init__(self, seed: int) -> None:
-        self.nominal = ArmModel.load('laas4')
+        self.nominal = Arm.load('laas4')
         config = self.nominal.config
         self.plant = make_plant(config, seed=seed, mismatch=MISMATCH)
         self.cells = SimulatedCells(config.load_cells, seed, CellErrors(
@@ -104,8 +106,7 @@ def measure_laas4(pushes: int, free_minutes: float = 1.5, seed: int = 5) -> dict
 
 def draw_laas4(path: str) -> None:
     """Which force is found where, with thresholds as `measure_laas4` learns them."""
-    model = ArmModel.load('laas4')
-    assert model.config is not None
+    model = Arm.load('laas4')
     draw_sensitivity(model, CellLayout.of_config(model.config.load_cells), FIGURE_POSE,
                      FIGURE_THRESHOLDS, path)
 
@@ -129,7 +130,7 @@ def _quantiles(delays: list[float]) -> dict[str, float] | None:
             for name, q in (('median', 0.5), ('p90', 0.9), ('p99', 0.99), ('max', 1.0))}
 
 
-def _taught(rig: Rig) -> ArmModel:
+def _taught(rig: Rig) -> Arm:
     """The arm with parameters from its own cells."""
     samples = [rig.cycle() for _ in range(round(TEACH / DT))]
     q, force = (np.array(part) for part in zip(*samples, strict=True))

@@ -49,7 +49,7 @@ import numpy as np
 from armsense.control import ArmState, LAWS, Reference
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import fourier_test, pick_and_place, Trajectory
 from bench.control_collisions import (
@@ -112,13 +112,13 @@ def main(given: list[str] | None = None) -> None:
 
 def laws_of(arm: str) -> list[str]:
     """Laws of an arm that follow a reference."""
-    given = ControllerConfig.of(ArmModel.load(arm)).laws
+    given = ControllerConfig.of(Arm.load(arm)).laws
     return [law for law in LAWS if law in given and law != 'float']
 
 
 def planning_cost(arm: str) -> float:
     """Processor time to plan a goal, per second of its trajectory [ms]."""
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     controller, home = MotionController(model), np.array(model.config.home)
     controller.step(ArmState.rigid(home, np.zeros(model.n)))
     times = np.arange(1.0, 61.0)
@@ -141,30 +141,29 @@ def track_all(arms: list[str], quick: bool) -> dict[tuple[str, str, str], Tracki
 
 def _track(job: tuple[str, str, str, bool]) -> Tracking:
     arm, law, kind, quick = job
-    truth = ArmModel.load(arm)
+    truth = Arm.load(arm)
     believed = wrong_model(truth) if kind == 'wrong' else truth
     path = pick_and_place(truth) if kind == 'pick' else fast_fourier(truth)
     return track(believed, truth, law, path, 1.0 if quick else path.duration)
 
 
-def fast_fourier(model: ArmModel) -> Trajectory:
+def fast_fourier(model: Arm) -> Trajectory:
     """The Fourier motion of an arm."""
     return fourier_test(model, frequency=FREQUENCY, use=0.7,
                         floor=ControllerConfig.of(model).floor)
 
 
-def wrong_model(truth: ArmModel, factor: float = WRONG) -> ArmModel:
+def wrong_model(truth: Arm, factor: float = WRONG) -> Arm:
     """The same arm with all masses, inertias and friction times `factor`."""
     config = truth.config
-    assert config is not None
     joints = {name: dataclasses.replace(joint, friction=dataclasses.replace(
         joint.friction, viscous=factor * joint.friction.viscous,
         coulomb=factor * joint.friction.coulomb)) for name, joint in config.joints.items()}
-    model = ArmModel.load(dataclasses.replace(config, joints=joints))
+    model = Arm.load(dataclasses.replace(config, joints=joints))
     return model.replace(parameters=factor * model.parameters)
 
 
-def track(believed: ArmModel, truth: ArmModel, law: str, path: Trajectory,
+def track(believed: Arm, truth: Arm, law: str, path: Trajectory,
           seconds: float) -> Tracking:
     """Errors of a law along a path."""
     config = dataclasses.replace(ControllerConfig.of(believed), floor=None,
@@ -226,10 +225,9 @@ def _step_notes() -> list[str]:
 
 def step_response(size: float) -> tuple[float, float]:
     """Overshoot and settling time [s] (5 %) of joint 2 of biorob under a step [rad]."""
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     loop = ClosedLoop(model)
     loop.run(0.5)
-    assert model.config is not None
     home = np.array(model.config.home)
     goal = home + np.array([0.0, size, 0.0, 0.0])
     loop.controller.reference = Reference.at_rest(goal)
@@ -249,7 +247,7 @@ def damping_ratio(longest: float) -> tuple[float, float]:
 
 def decay_time(feedback: bool, longest: float) -> float:
     """Until the strain of link 2 stays below 10 % of its peak after a knock [s]."""
-    model = ArmModel.load('tudor')
+    model = Arm.load('tudor')
     config = dataclasses.replace(ControllerConfig.of(model), floor=None)
     if not feedback:
         gains = {**config.laws['oscillation_damping'], 'strain': [0.0]}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armsense.excite import Constraints, design_excitation, DesignOptions, Excitation
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Clearance
 from bench import ur10
 from bench.one_thread import one_thread
@@ -32,7 +32,7 @@ TIME_LIMIT = 20.0     # [s] that a design may take
 
 
 class Case(NamedTuple):
-    model: ArmModel
+    model: Arm
     constraints: Constraints
     start: np.ndarray
 
@@ -70,8 +70,7 @@ def main() -> None:
 
 def _case(arm: str, notes: list[str]) -> Case | None:
     if arm == 'laas4':
-        model = ArmModel.load(arm)
-        assert model.config is not None
+        model = Arm.load(arm)
         return Case(model, Constraints.of(model), np.array(model.config.home))
     folder = ur10.find_folder()
     if folder is None:

@@ -15,16 +15,19 @@ import time
 
 import numpy as np
 
-from armsense.boards.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense.boards.arm_driver import ArmDriver
 from armsense.boards.arm_limits import guard_limits
+from armsense.boards.driver_settings import DriverSettings
 from armsense.boards.emulator import Fault, FAULTS
 from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.boards.protocol import by_name
 from armsense.boards.transport.link import SpiLink
-from armsense.boards.transport.loopback import LoopbackTransport
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
+from armsense.types import Command, Floats
 from bench.report import emit
 
 DT = 0.001            # [s]
@@ -35,9 +38,8 @@ class FaultRun:
     """One arm with random faults, seeded."""
 
     def __init__(self, arm: str, seconds: float, seed: int) -> None:
-        model = ArmModel.load(arm)
+        model = Arm.load(arm)
         config = model.config
-        assert config is not None
         self.seconds = seconds
         self._home = list(config.home)
         self._model = model
@@ -77,7 +79,7 @@ class FaultRun:
         if self.driver.mode in (Mode.ENABLED, Mode.DAMPING):
             self.plant.step(torque, DT)
 
-    def _command(self, reading: Reading, now: float) -> JointCommand:
+    def _command(self, reading: Reading, now: float) -> Command[Floats]:
         """A slow swing about home with gravity compensated."""
         zero = [0.0] * len(self._home)
         reference = [h + 0.2 * math.sin(1.5 * now + k) for k, h in enumerate(self._home)]
@@ -85,7 +87,7 @@ class FaultRun:
         reference = [q + min(max(r - q, -0.05), 0.05)
                      for q, r in zip(reading.position, reference, strict=True)]
         gravity = self._model.gravity_torque(np.array(reading.position)).tolist()
-        return JointCommand(reference, zero, gravity, self._stiffness, self._damping, zero)
+        return Command(reference, zero, gravity, self._stiffness, self._damping, zero)
 
     def _user(self) -> None:
         if self.driver.mode == Mode.DAMPING:

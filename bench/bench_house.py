@@ -1,12 +1,15 @@
 """How large the product is, how it hangs together, and how far a state travels in it.
 
     ./armsense bench house [--json]
+    ./armsense bench house --record FILE.npz     # before a move of code, and after it:
+    ./armsense bench house --compare FILE.npz
 
 Lines, files, classes and functions are counted in the source, without tests and benches. Import
 cycles and upward imports are those between the rooms of the library; a module is unreachable if
 no node and no command uses it. Both paths are counted by watching calls: the files in which
 something runs between the bytes of a board and the command that answers them, and between a bag
-and model.yaml.
+and model.yaml. A record holds commands and residuals of all arms in lock-step and an identified
+model; comparing says what is not the same bit for bit.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ import statistics
 import sys
 from typing import Any
 
+import numpy as np
+
 from bench.house_graph import cycles, FLOORS, Graph, reachable, rooms, Source
+from bench.house_record import differences, runs
 from bench.house_walk import bag_path, state_path
 from bench.report import emit
 
@@ -30,7 +36,16 @@ LONG_FUNCTION = 30   # lines
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--json', action='store_true')
+    parser.add_argument('--record', type=Path, metavar='FILE', help='write fixed runs')
+    parser.add_argument('--compare', type=Path, metavar='FILE', help='with fixed runs')
     arguments = parser.parse_args()
+    if arguments.record:
+        np.savez_compressed(arguments.record, **runs())
+        return 0
+    if arguments.compare:
+        changed = differences(arguments.compare)
+        print('\n'.join(changed) or 'the same, bit for bit')
+        return 1 if changed else 0
     source = Source(ROOT)
     graph = source.uses()
     result = sizes(source) | structure(source, graph)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from armsense.errors import ArmsenseError
-from armsense.identify.feasible import link_bounds, solve_feasible
+from armsense.identify.estimation.feasible import link_bounds, solve_feasible
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.identify_job import run, Subject
 from bench.figaroh_comparison import (

@@ -19,9 +19,9 @@ import numpy as np
 from rich.console import Console
 
 from armsense.identify.identify import identify, Options
-from armsense.identify.recording import Recording
 from armsense.identify.robot_file import SourceConfig
-from armsense.model import ArmModel
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
 from armsense.recordings.bag_reader import read_bag
 from armsense.types import Array
 from bench.long_bag import write_long_bag
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
-    nominal = ArmModel.load('seven').replace(armature=np.zeros(7))
+    nominal = Arm.load('seven').replace(armature=np.zeros(7))
     true = nominal.replace(parameters=1.15 * nominal.parameters)
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +71,7 @@ def main() -> int:
     return 0 if peak <= GOAL_MB else 1
 
 
-def _sample(arm: ArmModel, t: Array) -> tuple[Array, Array, Array]:
+def _sample(arm: Arm, t: Array) -> tuple[Array, Array, Array]:
     """Motion and torques, a new Fourier series in every period."""
     parts = []
     for number in np.unique(t // PERIOD).astype(int):

@@ -31,7 +31,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-from armsense_bringup.own_domain import free_domain
+from armsense_bringup.workspace.own_domain import free_domain
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import pinocchio as pin
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from bench.report import emit
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument('--repeat', type=int, default=11)
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
-    bare, ours = measure(ArmModel.load(arguments.arm), arguments.samples, arguments.repeat)
+    bare, ours = measure(Arm.load(arguments.arm), arguments.samples, arguments.repeat)
     emit(f'Batch regressor: {arguments.arm}, {arguments.samples} samples',
          ('', 'ms', 'ratio'),
          [('bare Pinocchio calls', bare * 1e3, 1.0), ('batch', ours * 1e3, ours / bare)],
@@ -35,7 +35,7 @@ def main() -> None:
           'arm': arguments.arm}, arguments.json)
 
 
-def measure(model: ArmModel, samples: int, repeat: int) -> tuple[float, float]:
+def measure(model: Arm, samples: int, repeat: int) -> tuple[float, float]:
     """Median seconds of the bare calls and of the batch."""
     q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, samples, model.n))
     inner, data = model._model, model._data

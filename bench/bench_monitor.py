@@ -25,9 +25,9 @@ from playwright.sync_api import sync_playwright
 import rclpy
 from rclpy.node import Node
 
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
-from armsense_bringup.own_domain import keep_apart
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.supervisor import Supervisor
+from armsense_bringup.workspace.own_domain import keep_apart
 from armsense_node.health import Health, parts_of
 from bench.bench_loop import busy_seconds, cpu_seconds
 from bench.report import emit

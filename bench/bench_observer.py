@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.free_motion import record_free
 from armsense.sim.campaign.individual import Individual, Variation
 from armsense.sim.campaign.recorder import Recorder
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument('--live', action='store_true', help='measure the real nodes too')
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args()
-    model = ArmModel.load(options.arm)
+    model = Arm.load(options.arm)
     steps = measure(model, steps=200, repeat=100)
     observer = CollisionMonitor(model).config.observer
     ratios: Any = steps['step_ratio']
@@ -54,7 +54,7 @@ def main() -> None:
          result, options.json)
 
 
-def replay_factor(model: ArmModel, tape: Tape) -> float:
+def replay_factor(model: Arm, tape: Tape) -> float:
     """Seconds of recording per second of computing; the best of several."""
     best = np.inf
     for _ in range(REPEAT):
@@ -65,7 +65,7 @@ def replay_factor(model: ArmModel, tape: Tape) -> float:
     return float(tape.seconds / best)
 
 
-def replay_identical(model: ArmModel, seconds: float) -> bool:
+def replay_identical(model: Arm, seconds: float) -> bool:
     """Whether a monitor in the loop and one on its tape say the same."""
     loop = Individual(model, Variation(), 2).loop()
     loop.monitor = CollisionMonitor(model)

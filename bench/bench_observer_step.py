@@ -17,7 +17,7 @@ import time
 import numpy as np
 import pinocchio as pin
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer import make_observer, ObserverOptions, OBSERVERS
 
 PERIOD = 1e-3  # [s]
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument('--repeat', type=int, default=400)
     parser.add_argument('--json', action='store_true')
     arguments = parser.parse_args()
-    result = measure(ArmModel.load(arguments.arm), arguments.steps, arguments.repeat)
+    result = measure(Arm.load(arguments.arm), arguments.steps, arguments.repeat)
     if arguments.json:
         print(json.dumps(result))
         return
@@ -40,7 +40,7 @@ def main() -> None:
         print(f'{name:24s} {result["step_us"][name]:6.1f} us  {ratio:5.2f} x')
 
 
-def measure(model: ArmModel, steps: int, repeat: int) -> dict[str, object]:
+def measure(model: Arm, steps: int, repeat: int) -> dict[str, object]:
     """Microseconds per step and ratios to the bare calls."""
     rng = np.random.default_rng(0)
     q = rng.uniform(-1.0, 1.0, (steps, model.n))
@@ -67,7 +67,7 @@ def measure(model: ArmModel, steps: int, repeat: int) -> dict[str, object]:
     return {'bare_us': bare, 'rnea_us': rnea, 'step_us': best, 'step_ratio': ratio}
 
 
-def _bare(model: ArmModel, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
+def _bare(model: Arm, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
     inner, data = model._model, model._data
 
     def run() -> None:
@@ -80,7 +80,7 @@ def _bare(model: ArmModel, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
     return run
 
 
-def _rnea(model: ArmModel, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
+def _rnea(model: Arm, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
     inner, data = model._model, model._data
 
     def run() -> None:
@@ -91,7 +91,7 @@ def _rnea(model: ArmModel, q: np.ndarray, dq: np.ndarray) -> Callable[[], None]:
 
 
 def _observer(
-    model: ArmModel, name: str, quadrature: str,
+    model: Arm, name: str, quadrature: str,
     q: np.ndarray, dq: np.ndarray, tau: np.ndarray, dt: list[float],
 ) -> Callable[[], None]:
     observer = make_observer(name, model, options=ObserverOptions(quadrature=quadrature))

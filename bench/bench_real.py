@@ -22,9 +22,9 @@ from armsense.errors import ArmsenseError
 from armsense.identify.payload import identify_payload
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.identify_job import run, Subject
-from armsense.jobs.summary import pooled
-from armsense.recordings.elastic_reader import ElasticRobotFile, stiffnesses
+from armsense.jobs.result import pooled
 from armsense.recordings.reader import read_recording
+from bench.encoder_stiffness import ElasticRobotFile, stiffnesses
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from armsense.boards.emulator.arm_rack import ArmRack
 from armsense.boards.protocol import BoardCommand, by_name, MotorCommand, SpiProtocol
 from armsense.boards.protocol.units import CURRENT_PER_A, POSITION_PER_RAD, VELOCITY_PER_RAD_S
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 from armsense.sim.closed_loop import ClosedLoop
 from bench.report import emit
@@ -165,7 +165,7 @@ def measure(arm: str, seconds: float) -> dict[str, Any]:
     speed = run(chain.tick, seconds, chain.check)
     simulated = (chain.ticks - before) * DT
     elapsed = sum(simulated / CHUNKS / factor for factor in speed.factors)
-    closed = run(ClosedLoop(ArmModel.load(arm)).step, 0.2 * seconds)
+    closed = run(ClosedLoop(Arm.load(arm)).step, 0.2 * seconds)
     return {'realtime_factor': round(statistics.median(speed.factors), 2),
             'best': round(max(speed.factors), 2),
             'cpu_factor': round(speed.cpu_factor, 2),

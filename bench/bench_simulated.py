@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.identify.elastic_arm import identify_elastic
-from armsense.identify.elastic_recording import in_band
-from armsense.identify.friction_columns import DriveColumns
-from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.elastic.actuators import in_band
+from armsense.identify.elastic.arm import identify_elastic
+from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.identify import identify, Options
-from armsense.identify.uncertainty import BaseEstimate
+from armsense.identify.model import IdentifiedModel
 from armsense.types import Array
 from bench.report import emit
 from bench.synthetic import SyntheticArm
@@ -74,10 +74,10 @@ def _rigid(make: Callable[[], SyntheticArm]) -> Callable[[int], Run]:
                          Options(gravity=arm.nominal.gravity))
         new, n = arm.record(NEW + seed), arm.nominal.n
         # The true model predicts from the same encoder readings as the identified one.
-        true = replace(found, model=arm.arm.replace(armature=np.zeros(n)), torque_delay=0.0,
+        true = replace(found, model=arm.arm.replace(armature=np.zeros(n)),
                        drive=DriveColumns(np.eye(n), ('viscous', 'coulomb', 'inertia')),
                        coefficients=np.concatenate([arm.friction.viscous, arm.friction.coulomb,
-                                                    arm.arm.armature]), ripples=())
+                                                    arm.arm.armature]))
         error, floor = (float(np.linalg.norm(model.validate(new).rms)) for model in (found, true))
         assert found.base is not None
         return Run(_inside(found.base, _true_base(found, arm.torque)), error / floor,
@@ -96,7 +96,7 @@ def _elastic(seed: int) -> Run:
                         coulomb=arm.friction.coulomb, offset=np.zeros(n),
                         coupling=arm.springs.coupling)
     true = replace(found, actuators=actuators, links=replace(
-        found.links, model=arm.arm.replace(armature=np.zeros(n)), ripples=(),
+        found.links, model=arm.arm.replace(armature=np.zeros(n)),
         coefficients=arm.springs.link_damping))
     cutoff = found.links.cutoff
     measured = in_band(new.tau, cutoff, new.rate)

@@ -19,12 +19,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from armsense.boards.arm_driver import Mode
 from armsense.boards.emulator import Fault, FAULTS
+from armsense.boards.mode import Mode
 from armsense.control.goal import GoalRefused
 from armsense.detector import lasting_text
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.free_motion import Poses
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import Limits, point_to_point
@@ -40,7 +40,7 @@ class Soak:
     """One arm that lives through many rounds."""
 
     def __init__(self, arm: str, seed: int) -> None:
-        self.model = ArmModel.load(arm)
+        self.model = Arm.load(arm)
         self._rng = np.random.default_rng(seed)
         self._poses = Poses(self.model)
         self._limits = Limits.of(self.model)

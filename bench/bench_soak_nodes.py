@@ -25,18 +25,17 @@ from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
-from std_srvs.srv import Trigger
 import yaml
 
 from armsense.boards.emulator import FAULTS
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits, point_to_point
-from armsense_bringup.arm_client import ArmClient, Waypoint
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
-from armsense_bringup.own_domain import keep_apart
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.supervisor import Supervisor
+from armsense_bringup.workspace.own_domain import keep_apart
 from armsense_msgs.msg import BaseResidual, ContactTruth, DriverMode, Residual
+from armsense_node.arm_client import ArmClient
 from armsense_node.health import parts_of
 from armsense_node.qos import event_qos, stream_qos
 from bench.bench_soak import growth, resident
@@ -131,16 +130,18 @@ class Person(ArmClient):
         self._touching = False
         self._moved = time.monotonic()
         self._rng = np.random.default_rng(seed)
-        self._model = ArmModel.load('laas4')
+        self._model = Arm.load('laas4')
         self._limits = Limits.of(self._model)
-        super().__init__(supervisor, patience=3600.0 * (hours + 1.0))
-        subscribe = self._node.create_subscription
+        self._supervisor = supervisor
+        super().__init__('person', patience=3600.0 * (hours + 1.0),
+                         failure=lambda: supervisor.failure)
+        self.listen()
+        subscribe = self.node.create_subscription
         subscribe(ContactTruth, 'ground_truth', self._on_truth, event_qos(1000))
         subscribe(DiagnosticArray, 'diagnostics', self._on_diagnostics, 100)
         subscribe(Residual, 'residual', lambda m: self._on_residual('joints', m), stream_qos())
         subscribe(BaseResidual, 'base/residual', lambda m: self._on_residual('base', m),
                   stream_qos())
-        self._services = {name: self._node.create_client(Trigger, name) for name in set(RESTART)}
 
     def live(self, until: float) -> None:
         """Go somewhere after somewhere until then [s], whatever happens."""
@@ -151,10 +152,9 @@ class Person(ArmClient):
                 self._start_again()
 
     def _go(self) -> None:
-        assert self._model.config is not None
         goal = np.array(self._model.config.home) + self._rng.uniform(-REACH, REACH, 4)
         way = point_to_point(self.position, goal, self._limits, self._model, 0.3)
-        handle = self.send(self._model.joint_names, [Waypoint(way.duration, goal)])
+        handle = self.send([(way.duration, goal)], self._model.joint_names)
         if not handle.accepted:              # a reaction goes on
             return self._rest(0.1)
         self.goals += 1
@@ -165,17 +165,11 @@ class Person(ArmClient):
     def _start_again(self) -> None:
         self.starts += 1
         for name in RESTART:
-            self._ask(name)
+            self.call(name)
             self._rest(0.1)
         begin = self.time
-        self._wait(lambda: self.mode.mode == DriverMode.ENABLED or self.time > begin + 5.0,
+        self._wait(lambda: self.modes[-1].mode == DriverMode.ENABLED or self.time > begin + 5.0,
                    'enabling')
-
-    def _ask(self, service: str) -> None:
-        client = self._services[service]
-        if not client.wait_for_service(STUCK):
-            raise ArmsenseError(f'no service {service}')
-        self._wait(client.call_async(Trigger.Request()).done, service)
 
     def _rest(self, seconds: float) -> None:
         end = self.time + seconds
@@ -183,18 +177,19 @@ class Person(ArmClient):
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         def come() -> bool:
+            now = self.time                  # takes the states that have come
             if time.monotonic() > self._moved + STUCK:
-                raise ArmsenseError(f'time stands still at {self.time:.2f} s, waiting for {what}; '
-                                    f'{self.mode}\n{self.last_words()}')
+                raise ArmsenseError(f'time stands still at {now:.2f} s, waiting for {what}; '
+                                    f'{self.mode}\n{self._supervisor.last_words}')
             return condition()
-        self.wait(come, what)
+        self.wait(come, what=what)
 
-    def _on_state(self, state: Any) -> None:
-        before = self.time
-        super()._on_state(state)
+    def _take_state(self, state: Any) -> None:
+        before = 1e-9 * self._newest.stamp_ns if self._newest is not None else 0.0
+        super()._take_state(state)
         self.position = np.array(state.position)
         self._moved = time.monotonic()
-        self.diary.note(before, self.time, state.enabled)
+        self.diary.note(before, 1e-9 * state.stamp_ns, state.enabled)
 
     def _on_residual(self, source: str, message: Any) -> None:
         word = '' if message.valid else 'not valid'

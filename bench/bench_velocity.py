@@ -1,10 +1,11 @@
 """Velocity by weighted regression against the backward difference, on BioRob's 90 degree moves.
 
-    python -m bench.bench_velocity [--figure docs/images/velocity.png] [--json]
+    python -m bench.bench_velocity [--figure docs/images/velocity.png] [--windows] [--json]
 
 The joints turn by 90 degrees one after another, free and with the exact model, and the residual is
 computed with either velocity (thesis 000, figs. 5.3 and 5.4: above 6 Nm and below 0.1 Nm).
-`--figure` draws delay and noise of every velocity filter instead.
+`--figure` draws delay and noise of every velocity filter instead; `--windows` compares windows of
+controller and observer in closed loop.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from armsense.control.goal import GoalRefused
 from armsense.detector import fixed_thresholds
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.individual import Individual, Variation
 from armsense.sim.campaign.recorder import Recorder
 from armsense.trajectory import point_to_point
@@ -26,6 +27,7 @@ from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense.watch.state_estimator import VelocityOptions
 from bench.report import emit
 from bench.velocity_figure import draw
+from bench.velocity_windows import COLUMNS, compare
 
 ARM = 'biorob'
 GAIN = 22.0            # [1/s] of the residual
@@ -42,7 +44,13 @@ def main() -> None:
     parser.add_argument('--gain', type=float, default=GAIN)
     parser.add_argument('--json', action='store_true')
     parser.add_argument('--figure', type=Path, help='PNG to write')
+    parser.add_argument('--windows', action='store_true', help='of controller and observer')
     options = parser.parse_args()
+    if options.windows:
+        rows = compare()
+        emit('laas4: samples of the velocity regression', COLUMNS, rows,
+             {'windows': [dict(zip(COLUMNS, row, strict=True)) for row in rows]}, options.json)
+        return
     if options.figure:
         rows = draw(options.figure)
         emit('velocity filters: delay and noise', ('filter', 'size', 'delay [ms]',
@@ -50,7 +58,7 @@ def main() -> None:
              [(r['filter'], f'{r["size"]:g} {r["unit"]}', r['delay_ms'], r['noise_rad_s'])
               for r in rows], {'filters': rows}, options.json)
         return
-    model = ArmModel.load(ARM)
+    model = Arm.load(ARM)
     tape = ninety_degrees(model)
     peaks = {name: peak(model, tape, options.gain, velocity) for name, velocity in (
         ('weighted regression', VelocityOptions(window=options.window)),
@@ -63,7 +71,7 @@ def main() -> None:
          options.json)
 
 
-def ninety_degrees(model: ArmModel) -> Tape:
+def ninety_degrees(model: Arm) -> Tape:
     """Every joint by 90 degrees and back, the others at rest."""
     recorder = Recorder(Individual(model, Variation(mismatch=0.0, payload=0.0, friction=0.0), 1)
                         .loop(np.array(START)))
@@ -79,7 +87,7 @@ def ninety_degrees(model: ArmModel) -> Tape:
     return recorder.tape()
 
 
-def _turn(recorder: Recorder, model: ArmModel, joint: int, angle: float) -> None:
+def _turn(recorder: Recorder, model: Arm, joint: int, angle: float) -> None:
     goal = recorder.here.copy()
     goal[joint] += angle
     limits = recorder.loop.controller.limits
@@ -87,7 +95,7 @@ def _turn(recorder: Recorder, model: ArmModel, joint: int, angle: float) -> None
     recorder.run(0.3)
 
 
-def peak(model: ArmModel, tape: Tape, gain: float, velocity: VelocityOptions) -> np.ndarray:
+def peak(model: Arm, tape: Tape, gain: float, velocity: VelocityOptions) -> np.ndarray:
     """Largest residual of each joint [Nm], (n,)."""
     config = DetectionConfig(gain=gain, velocity=velocity)
     monitor = CollisionMonitor(model, config, fixed_thresholds([1e9] * model.n))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.arm_config import ArmConfig
 from bench.papers.collision_trial import BIOROB, CollisionTrial, Setup, TrialResult, TUDOR
 
@@ -31,16 +31,15 @@ class Job(NamedTuple):
 
 def collide(job: Job) -> TrialResult:
     """One collision test."""
-    model = ArmModel.load(job.setup.arm)
+    model = Arm.load(job.setup.arm)
     if job.rotor != 1.0:
-        model = ArmModel.load(heavier_rotors(model, job.rotor))
+        model = Arm.load(heavier_rotors(model, job.rotor))
     return CollisionTrial(job.setup, job.strategy, model=model, seed=job.seed).run()
 
 
-def heavier_rotors(model: ArmModel, factor: float) -> ArmConfig:
+def heavier_rotors(model: Arm, factor: float) -> ArmConfig:
     """The arm's configuration with other rotors."""
     config = model.config
-    assert config is not None
     joints = {name: dataclasses.replace(joint, rotor_inertia=factor * joint.rotor_inertia)
               for name, joint in config.joints.items()}
     return dataclasses.replace(config, joints=joints)

@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from armsense.control import ArmState, Reference
 from armsense.control.config import ControllerConfig
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 BURST = 20             # steps between two looks at the clock
@@ -39,7 +39,7 @@ def step_costs(arm: str, laws: list[str], rounds: int) -> dict[str, Cost]:
     hits numerator and denominator alike. Times are the tenth percentile over the rounds: the
     median would also count the bursts that other processes interrupt.
     """
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     runs = {**bare_calls(model), **_steps(model, laws)}
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -60,7 +60,7 @@ def _cost(law: str, times: dict[str, Array]) -> Cost:
     return Cost(step, needed, step / needed, names)
 
 
-def _steps(model: ArmModel, laws: list[str]) -> dict[str, Callable[[], Any]]:
+def _steps(model: Arm, laws: list[str]) -> dict[str, Callable[[], Any]]:
     config, (q, dq, ddq) = ControllerConfig.of(model), _motion(model)
     state = ArmState(q, dq, q + 0.01, dq, np.zeros(model.n), np.zeros(model.n))
     reference = Reference(q + 0.001, dq, ddq, ddq, ddq)
@@ -72,13 +72,12 @@ def _steps(model: ArmModel, laws: list[str]) -> dict[str, Callable[[], Any]]:
     return runs
 
 
-def _motion(model: ArmModel) -> tuple[Array, Array, Array]:
+def _motion(model: Arm) -> tuple[Array, Array, Array]:
     """Angles q [rad], dq [rad/s], ddq [rad/s^2], (n,) each."""
-    assert model.config is not None
     return np.array(model.config.home), np.full(model.n, 0.3), np.full(model.n, 0.2)
 
 
-def bare_calls(model: ArmModel) -> dict[str, Callable[[], Any]]:
+def bare_calls(model: Arm) -> dict[str, Callable[[], Any]]:
     """Pinocchio without anything around it."""
     q, dq, ddq = _motion(model)
     inner, data = model._model, model._data

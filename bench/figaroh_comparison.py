@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armsense.identify.base_parameters import base_estimate
-from armsense.identify.preprocess import low_pass
+from armsense.identify.estimation.base_parameters import base_estimate
 from armsense.identify.robot_file import RobotFile
-from armsense.model import ArmModel
+from armsense.identify.signals.filters import low_pass
+from armsense.model import Arm
 from armsense.recordings.reader import read_recording
 from armsense.types import Array
 
@@ -153,7 +153,7 @@ def tx40_base(folder: Path, robot: RobotFile) -> tuple[float, int]:
     return float(100.0 * error / np.linalg.norm(tau)), len(base)
 
 
-def all_columns(model: ArmModel, q: Array, dq: Array, ddq: Array, extra: int = 0) -> Array:
+def all_columns(model: Arm, q: Array, dq: Array, ddq: Array, extra: int = 0) -> Array:
     """[Y | dq | sign dq | ddq | 1 | zeros], (N n, 14 n + extra)."""
     N, n = q.shape
     joint = np.arange(n)
@@ -167,8 +167,8 @@ def all_columns(model: ArmModel, q: Array, dq: Array, ddq: Array, extra: int = 0
     return W.reshape(N * n, -1)
 
 
-def _motion() -> tuple[ArmModel, tuple[Array, Array, Array]]:
-    model = ArmModel.load('zeego')
+def _motion() -> tuple[Arm, tuple[Array, Array, Array]]:
+    model = Arm.load('zeego')
     q, dq, ddq = np.random.default_rng(1).uniform(-1.5, 1.5, (3, SAMPLES, model.n))
     return model, (q, dq, ddq)
 

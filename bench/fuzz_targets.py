@@ -16,12 +16,13 @@ from armsense.boards.load_cells.line_format import encode_line, parse_line
 from armsense.boards.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
 from armsense.errors import ArmsenseError
 from armsense.identify.robot_file import SourceConfig
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.model.model_file import ModelFile, Provenance
-from armsense.recordings.bag_reader import read_bag, storage_files
-from armsense.recordings.fast_decoder import JOINT_STATE, MOTOR_STATES
-from armsense_bringup.launch_file import LaunchError
-from armsense_bringup.launch_plan import load as load_launch
+from armsense.recordings.bag_files import storage_files
+from armsense.recordings.bag_reader import read_bag
+from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
+from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.plan import load as load_launch
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,8 +46,8 @@ def targets(folder: Path) -> list[Target]:
             return read(folder / name)
         return parse
 
-    def describe(path: Path) -> ArmModel:
-        return ArmModel.load(path)
+    def describe(path: Path) -> Arm:
+        return Arm.load(path)
 
     def read_signals(path: Path) -> Any:
         return read_bag(path, SourceConfig(), ('a', 'b'))
@@ -56,7 +57,7 @@ def targets(folder: Path) -> list[Target]:
 
     arm = share.find_arm('laas4').read_bytes().replace(
         b'laas4.urdf.xacro', str(share.find('urdf/laas4.urdf.xacro')).encode())
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     ModelFile.create(model, model.parameters, Provenance.now('fuzz')).write(folder / 'm.yaml')
     launch = share.find('launch/arm.launch.xml').read_bytes()
     return [

@@ -52,11 +52,8 @@ class Source:
                 yield from self._started(node.value)
 
     def _started(self, text: str) -> Iterable[str]:
-        """Modules that are run or loaded by name; a name that is put together by its beginning."""
-        if not text.startswith('armsense'):
-            return []
-        return [name for name in self.files
-                if name == text or (text.endswith('_') and name.startswith(text))]
+        """A module that is run or loaded by its name."""
+        return [text] if text in self.files else []
 
     def _defining(self, package: str, name: str) -> str | None:
         """Module in which `from package import name` ends; None: not ours."""
@@ -79,9 +76,7 @@ class Source:
         command_line = next(name for name in self.files if name.endswith('.command_line'))
         words = {node.value for node in ast.walk(self.trees[command_line])
                  if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-        package = command_line.rpartition('.')[0]
-        found |= {name for word in words for name in (word, f'{package}.{word}')
-                  if name in self.files}
+        found |= words & set(self.files)
         return found | {command_line} | {name for name in self.files if name.endswith('_node')}
 
 

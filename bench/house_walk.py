@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from armsense.jobs.identify_job import run, Subject
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from bench.identify_bag import write_bag
 from bench.papers.thesis_004_model import record
@@ -38,7 +38,7 @@ def files_of(run: Callable[[], Any], source: Path) -> set[str]:
 
 def state_path(source: Path) -> set[str]:
     """From the bytes of a board to the command that answers them, plant and emulator left out."""
-    arm = ClosedLoop(ArmModel.load('laas4'))
+    arm = ClosedLoop(Arm.load('laas4'))
     arm.run(0.2)
     found = files_of(lambda: arm.run(CYCLES * arm.dt), source)
     return {name for name in found if 'emulator' not in name and 'armsense/sim' not in name}

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rclpy.serialization import serialize_message
+from armsense.identify.signals.recording import Recording
+from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.definitions import message_type, MOTOR_STATES
+from armsense.recordings.record import new_record
 
-from armsense.identify.recording import Recording
-from armsense_monitor.bag_writer import BagWriter
-from armsense_msgs.msg import MotorStates
-
-TOPIC, TYPE = '/motor_states', 'armsense_msgs/msg/MotorStates'
+TOPIC = '/motor_states'
 
 
 def write_bag(folder: Path, recording: Recording) -> Path:
-    """One message per sample; the folder must not be there yet."""
+    """One message per sample, the same bytes each time; the folder must not be there yet."""
     writer = BagWriter(folder)
-    writer.add_topic(TOPIC, TYPE)
+    writer.add_topic(TOPIC, MOTOR_STATES)
+    record = new_record(message_type(MOTOR_STATES), recording.q.shape[1],
+                        {'current': 0, 'joint_position': 0, 'strain': 0})
     velocity = recording.dq if recording.dq is not None else 0.0 * recording.q
     for k, t in enumerate(recording.t.tolist()):
-        stamp = round(1e9 * t)
-        message = MotorStates(seq=k, position=recording.q[k].tolist(),
-                              velocity=velocity[k].tolist(), torque=recording.tau[k].tolist(),
-                              enabled=True)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
-        writer.write(TOPIC, serialize_message(message), stamp)
+        record.seq, record.stamp_ns, record.enabled = k, round(1e9 * t), True
+        record.position, record.velocity, record.torque = (
+            recording.q[k], velocity[k], recording.tau[k])
+        writer.write(TOPIC, record.wire(), record.stamp_ns)
     writer.close()
     return folder

@@ -10,10 +10,10 @@ import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from armsense.model import ArmModel
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
-from armsense_bringup.own_domain import keep_apart
+from armsense.model import Arm
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.supervisor import Supervisor
+from armsense_bringup.workspace.own_domain import keep_apart
 from armsense_msgs.msg import Collision
 from armsense_node.qos import event_qos
 
@@ -29,7 +29,7 @@ def stamp_to_event(arm: str) -> dict[str, float] | None:
     keep_apart()
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / 'pushes.yaml'
-        scenario.write_text(_pushes(ArmModel.load(arm).link_names[-1]))
+        scenario.write_text(_pushes(Arm.load(arm).link_names[-1]))
         plan = load(ROOT / 'launch' / 'arm.launch.xml', {
             'arm': arm, 'scenario': str(scenario), 'reaction': 'ignore', 'realtime': 'true'})
         delays = _listen(plan)

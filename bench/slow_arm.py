@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from armsense_bringup.launch_process import ParameterBlock, ProcessSpec
+from armsense_bringup.launch.parameters import ParameterValue
+from armsense_bringup.launch.process import ProcessSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = 100.0         # [Hz]
@@ -34,9 +35,6 @@ def soft_gains(folder: Path) -> Path:
     return path
 
 
-def changed(spec: ProcessSpec, **parameters: object) -> ProcessSpec:
+def changed(spec: ProcessSpec, **parameters: ParameterValue) -> ProcessSpec:
     """The process with other parameters."""
-    block = spec.parameters[-1]
-    assert isinstance(block, ParameterBlock)
-    return replace(spec, parameters=(*spec.parameters[:-1], ParameterBlock(
-        block.node, {**block.values, **parameters})))
+    return replace(spec, parameters={**spec.parameters, **parameters})

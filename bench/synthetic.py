@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.drive.friction import FrictionModel
-from armsense.errors import ArmsenseError
-from armsense.identify.recording import Recording
+from armsense.identify.signals.recording import Recording
+from armsense.model.arm import Arm
 from armsense.model.arm_config import JointConfig
-from armsense.model.arm_model import ArmModel
 from armsense.types import Array
 
 HARMONICS = 5
@@ -31,10 +30,8 @@ class Sensors:
     position_step: Array    # [rad]
 
     @classmethod
-    def of(cls, model: ArmModel) -> Sensors:
+    def of(cls, model: Arm) -> Sensors:
         """As the arm's yaml states them."""
-        if model.config is None:
-            raise ArmsenseError(f'{model.name} has no yaml that states its sensors')
         joints = list(model.config.joints.values())
         return cls(np.array([j.current_sensor.noise * j.torque_per_ampere for j in joints]),
                    np.array([_torque_step(j) for j in joints]),
@@ -53,16 +50,15 @@ class Sensors:
 class SyntheticArm:
     """An arm with rigid drives that moves as told."""
 
-    nominal: ArmModel         # what is known of it
-    arm: ArmModel             # what moves, with rotor inertias
+    nominal: Arm         # what is known of it
+    arm: Arm             # what moves, with rotor inertias
     friction: FrictionModel
     sensors: Sensors
 
     @classmethod
     def make(cls, name: str, spread: float = 0.2, seed: int = 0) -> SyntheticArm:
         """An arm of this repository whose links weigh up to `spread` more or less."""
-        nominal = ArmModel.load(name)
-        assert nominal.config is not None
+        nominal = Arm.load(name)
         factor = 1.0 + np.random.default_rng(seed).uniform(-spread, spread, nominal.n)
         arm = nominal.replace(parameters=np.repeat(factor, 10) * nominal.parameters)
         known = nominal.replace(armature=np.zeros(nominal.n))
@@ -91,7 +87,7 @@ class SyntheticArm:
         return np.asarray(link + self.friction.torque(dq, link))
 
 
-def fourier_motion(model: ArmModel, t: Array, seed: int, period: float,
+def fourier_motion(model: Arm, t: Array, seed: int, period: float,
                    harmonics: int = HARMONICS) -> tuple[Array, Array, Array]:
     """Random Fourier series within the arm's limits: position, velocity, acceleration, (N, n)."""
     rng = np.random.default_rng(seed)

@@ -9,10 +9,9 @@ import numpy as np
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.drive.friction import FrictionModel
 from armsense.drive.strain_link import StrainLink
-from armsense.identify.actuator import elastic_config
-from armsense.identify.elastic_recording import ElasticRecording
-from armsense.identify.recording import Recording
-from armsense.model.arm_model import ArmModel
+from armsense.identify.elastic.actuators import elastic_config, ElasticRecording
+from armsense.identify.signals.recording import Recording
+from armsense.model.arm import Arm
 from armsense.types import Array
 from bench.synthetic import fourier_motion, Sensors, SyntheticArm
 
@@ -23,8 +22,8 @@ STRAIN_NOISE = 2.0     # of a gauge, in steps of its converter
 class SyntheticElasticArm:
     """Springs between motors and links."""
 
-    nominal: ArmModel
-    arm: ArmModel
+    nominal: Arm
+    arm: Arm
     springs: ElasticJoint
     friction: FrictionModel     # of the motors
     inertia: Array              # of the rotors, joint side [kg m^2], (n,)
@@ -47,7 +46,6 @@ class SyntheticElasticArm:
         theta, tau = self.motors(q, dq, ddq, rate)
         rng = np.random.default_rng((motion if noise is None else noise, 2))
         q, theta, tau = (np.tile(x, (periods, 1)) for x in (q, theta, tau))
-        assert self.nominal.config is not None
         counts = np.array([2.0 * np.pi / (j.motor_encoder.counts * j.gear_ratio)
                            for j in self.nominal.config.joints.values()])
         return ElasticRecording(np.arange(len(q)) / rate, np.round(theta / counts) * counts,
@@ -82,7 +80,6 @@ def strain_arm(name: str = 'tudor', spread: float = 0.2, seed: int = 0) -> Synth
     The gauges tell the load side, so that friction and rotor of their joints do not appear.
     """
     made = SyntheticArm.make(name, spread, seed)
-    assert made.nominal.config is not None
     joints = list(made.nominal.config.joints.values())
     rigid = np.array([joint.strain is None for joint in joints])
     gain = StrainLink.from_config(made.nominal.config).gain
@@ -93,8 +90,7 @@ def strain_arm(name: str = 'tudor', spread: float = 0.2, seed: int = 0) -> Synth
                         Sensors(noise, step, made.sensors.position_step))
 
 
-def strain_readings(run: Recording, model: ArmModel) -> Array:
+def strain_readings(run: Recording, model: Arm) -> Array:
     """Strains that belong to the torques of a recording [1], (N, n)."""
-    assert model.config is not None
     link = StrainLink.from_config(model.config, model)
     return np.stack([link.strain(tau, q) for tau, q in zip(run.tau, run.q, strict=True)])

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 PACKAGE = 'example-robot-data'
 ROBOT = 'share/example-robot-data/robots/ur_description'
@@ -60,13 +60,13 @@ def find_folder() -> Path | None:
     return None
 
 
-def load(folder: Path) -> ArmModel:
+def load(folder: Path) -> Arm:
     """The arm with cylinders as collision shapes."""
     text = (folder / 'urdf' / 'ur10_robot.urdf').read_text()
     text = re.sub(r'<(visual|collision)>.*?</\1>', '', text, flags=re.DOTALL)
     for link in CYLINDERS:
         text = text.replace(f'<link name="{link}">', f'<link name="{link}">{_shapes(link)}', 1)
-    return ArmModel(text, tool_frame='tool0', name='ur10')
+    return Arm(text, tool_frame='tool0', name='ur10')
 
 
 def largest_overhang(folder: Path) -> float | None:

@@ -11,12 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 import numpy as np
 
-from armsense.velocity import (
-    BackwardDifference,
-    KalmanVelocity,
-    VelocityFilter,
-    WeightedRegression,
-)
+from armsense.velocity import VelocityFilter, WeightedRegression
+from bench.velocity_filters import BackwardDifference, KalmanVelocity
 
 PERIOD = 1e-3                  # [s]
 STEP = 2.0 * math.pi / 4096    # [rad] of the encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from arm_system import ArmClient
+from arm_system import SystemClient
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -17,7 +17,7 @@ from armsense_msgs.msg import MotorCommands, MotorStates
 class MotionTape:
     """Listens while it is open (`with MotionTape(client) as tape`)."""
 
-    def __init__(self, client: ArmClient) -> None:
+    def __init__(self, client: SystemClient) -> None:
         self._client = client
         self.states: dict[int, MotorStates] = {}        # by seq
         self.commands: dict[int, MotorCommands] = {}    # by seq

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 COLUMNS = 'columns: {time: t, position: [q1, q2, q3, q4], effort: [u1, u2, u3, u4]}'
 GAIN = 2.0      # [Nm] per unit of effort
 
 
-def write_robot(folder: Path) -> ArmModel:
+def write_robot(folder: Path) -> Arm:
     """Robot file and URDF; the nominal arm."""
-    arm = ArmModel.load('laas4').replace(armature=np.zeros(4))
+    arm = Arm.load('laas4').replace(armature=np.zeros(4))
     (folder / 'arm.urdf').write_text(arm.urdf)
     joints = ', '.join(arm.joint_names)
     (folder / 'robot.yaml').write_text(
@@ -23,7 +23,7 @@ def write_robot(folder: Path) -> ArmModel:
     return arm
 
 
-def write_motion(path: Path, arm: ArmModel, seed: int, *, friction: float = 0.3,
+def write_motion(path: Path, arm: Arm, seed: int, *, friction: float = 0.3,
                  rest: float = 0.0) -> None:
     """Ten seconds of Fourier motion, or poses held for `rest` seconds each."""
     rng = np.random.default_rng(seed)

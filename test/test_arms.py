@@ -18,7 +18,7 @@ def test_an_arm_comes_up_and_holds(arm, bus):
         state = client.state
         assert client.modes[-1].mode == DriverMode.ENABLED, client.modes[-1]
         assert not client.collisions
-        held = np.array(state.joint_position or state.position)
+        held = state.joint_position if len(state.joint_position) else state.position
         assert np.abs(held - config.home).max() < 0.01   # [rad]
         assert len(state.joint_position) == (config.n if arm == 'biorob' else 0)
         assert len(state.strain) == (config.n if arm == 'tudor' else 0)

@@ -9,13 +9,14 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import SetBool
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.record import new_record
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
-from armsense_monitor.bag_writer import BagWriter
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import Collision, MotorStates, Residual
-from armsense_node.loop import DirectSubscription, event_qos, new_record
+from armsense_node.loop import DirectSubscription, event_qos
 
 LAUNCH = Path(__file__).resolve().parents[1] / 'launch' / 'replay.launch.xml'
 STATES, PERIOD, PUSHED = 1500, 1_000_000, 1000     # [ns]; number of the first pushed state
@@ -25,7 +26,7 @@ PHASE = np.array([0.0, 0.5, 1.0, 1.5])             # [rad] of the joints' swings
 
 def recording(folder):
     """A swinging arm that is pushed; the residuals that its observer would have published."""
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     monitor = CollisionMonitor(model, DetectionConfig.of(model, None), None, None)
     rng = np.random.default_rng(8)
     bag = BagWriter(folder)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from bench import bench_control
 from bench.bench_control import fast_fourier, laws_of, track, Tracking, wrong_model
 from bench.control_collisions import spread, tudor_jobs
@@ -12,7 +12,7 @@ from bench.control_cost import CALLS, step_costs
 
 
 def test_computed_torque_tracks_five_times_better_than_decentralised_pi():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     path = fast_fourier(model)
     pi, computed = (track(model, model, law, path, 1.5)
                     for law in ('pi_velocity', 'computed_torque'))
@@ -21,7 +21,7 @@ def test_computed_torque_tracks_five_times_better_than_decentralised_pi():
 
 
 def test_the_wrong_model_is_wrong_by_a_fifth_in_mass_and_friction():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     wrong = wrong_model(model)
     assert wrong.masses == pytest.approx(1.2 * model.masses)
     for name, joint in model.config.joints.items():

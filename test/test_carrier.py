@@ -8,15 +8,15 @@ from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rclpy.serialization import deserialize_message
 
-from armsense.base import CellLayout
-from armsense.model import ArmModel
-from armsense.recordings.bag_reader import messages
-from armsense_collision.bag_tape import read_tape
-from armsense_collision.replay import replay
+from armsense.base.cell_layout import CellLayout
+from armsense.jobs.replay import replay
+from armsense.model import Arm
+from armsense.recordings.bag_files import messages
+from armsense.recordings.bag_tape import read_tape
 from armsense_msgs.msg import BaseResidual, Collision, DriverMode, LoadCells, Residual
 from armsense_node.qos import stream_qos
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 SWAY, END = 2.0, 6.0     # [m/s^2], [s] virtual
 BEGIN = 2.2              # [s] virtual, of the sway
 

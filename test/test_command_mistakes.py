@@ -5,10 +5,12 @@ import subprocess
 
 import pytest
 
-from armsense.cli import campaign_command
-from armsense_bringup import build_command, command_line, demo_command, doctor, excite_run
-from armsense_bringup.workspace import Workspace
-from armsense_collision import calibrate_command, replay_command
+from armsense.cli import calibrate_command, campaign_command, replay_command
+from armsense_bringup import command_line
+from armsense_bringup.demo import command as demo_command
+from armsense_bringup.excite import run as excite_run
+from armsense_bringup.workspace import build, doctor
+from armsense_bringup.workspace.workspace import Workspace
 
 
 @pytest.fixture
@@ -23,10 +25,10 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(('module', 'arguments', 'message'), [
     (campaign_command, ['--model', 'missing.yaml'], 'cannot read missing.yaml'),
     (campaign_command, ['--out', 'file/out'], 'file'),
-    (calibrate_command, ['--live', '20', '--out', 'nodir/m.yaml'], 'there is no folder nodir'),
+    (calibrate_command, ['--live', '20', '--out', 'nodir/m.yaml'], 'nodir does not exist'),
     (calibrate_command, ['--live', '20', '--model', 'missing.yaml'], 'cannot read missing.yaml'),
-    (calibrate_command, ['--simulate', '20', '--out', '.'], 'it is a folder'),
-    (replay_command, ['missing', '--csv', 'nodir/x.csv'], 'there is no folder nodir'),
+    (calibrate_command, ['--simulate', '20', '--out', '.'], '. is a folder; name a file'),
+    (replay_command, ['missing', '--csv', 'nodir/x.csv'], 'nodir does not exist'),
     (excite_run, ['missing.yaml'], 'cannot read missing.yaml'),
 ])
 def test_a_mistake_is_one_line(here, capsys, module, arguments, message):
@@ -53,7 +55,7 @@ def test_demo_build_and_doctor_end_without_a_traceback(here, monkeypatch, capsys
         monkeypatch.setattr(Workspace, name, stop(error))
     monkeypatch.setattr(demo_command, '_run', stop(error))
     monkeypatch.setattr('sys.argv', ['armsense'])
-    for main in (demo_command.main, build_command.main,
+    for main in (demo_command.main, build.main,
                  lambda: command_line.main(str(here), ['demo']),
                  lambda: doctor.live(Workspace(here), [])):
         assert main() == code

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.identify.feasible import is_consistent, link_bounds, solve_feasible
-from armsense.model import ArmModel
+from armsense.identify.estimation.feasible import is_consistent, link_bounds, solve_feasible
+from armsense.model import Arm
 from bench.papers.comparison_annealing import solve_annealing
 from bench.papers.comparison_slsqp import ComparisonProblem, solve_slsqp, TOLERANCE
 
@@ -14,7 +14,7 @@ from bench.papers.comparison_slsqp import ComparisonProblem, solve_slsqp, TOLERA
 @pytest.fixture(scope='module')
 def given():
     """Three axes with viscous friction, links 20 % heavier than nominal, noisy torques."""
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     rng = np.random.default_rng(0)
     q, dq, ddq = rng.uniform(-1.5, 1.5, (3, 200, 3))
     W = np.hstack([model.torque_regressor_batch(q, dq, ddq),

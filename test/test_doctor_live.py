@@ -10,8 +10,8 @@ from armsense_msgs.msg import DriverMode
 
 
 def doctor() -> tuple[int, dict]:
-    answer = subprocess.run([sys.executable, '-m', 'armsense_bringup.doctor_live', '--json'],
-                            capture_output=True, text=True, timeout=60)
+    command = [sys.executable, '-m', 'armsense_bringup.workspace.doctor_live', '--json']
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
     return answer.returncode, json.loads(answer.stdout)
 
 

@@ -19,7 +19,8 @@ LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
 PACKAGES = [path.parent.name for path in sorted((ROOT / 'src').glob('armsense*/setup.py'))]
 PACKAGES.append('armsense_bringup')
 # Modules whose rosdep key has another name, and those that come from requirements/base.in alone.
-KEYS = {'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yaml',
+KEYS = {'typing_extensions': 'python3-typing-extensions',
+        'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yaml',
         'matplotlib': 'python3-matplotlib', 'rich': 'python3-rich', 'jinja2': 'python3-jinja2',
         'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
         'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}

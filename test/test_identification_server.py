@@ -9,12 +9,11 @@ from action_msgs.msg import GoalStatus
 from arm_system import arm_system
 from diagnostic_msgs.msg import DiagnosticArray
 import pytest
-from rclpy.action import ActionClient
 
 from armsense.excite import Excitation
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_facts import BagFacts, model_hash
+from armsense.recordings.bag_files import BagFacts, model_hash
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
 
 KINDS = {'design_excitation': DesignExcitation, 'run_excitation': RunExcitation,
@@ -32,23 +31,15 @@ class Server:
         client.node.create_subscription(
             DiagnosticArray, 'diagnostics',
             lambda m: self.fit.extend(s.message for s in m.status if 'model fit' in s.name), 10)
-        self._actions = {name: ActionClient(client.node, kind, name)
-                         for name, kind in KINDS.items()}
 
     def send(self, name: str, **goal):
-        action = self._actions[name]
-        assert action.wait_for_server(60.0)
         self.feedback = []
-        future = self._client.in_executor(
-            lambda: action.send_goal_async(KINDS[name].Goal(**goal),
-                                           lambda m: self.feedback.append(m.feedback)))
-        self._client.wait(future.done, 60.0, f'{name} accepted')
-        return future.result()
+        return self._client.send_goal(KINDS[name], name, KINDS[name].Goal(**goal),
+                                      lambda m: self.feedback.append(m.feedback))
 
     def finish(self, handle):
-        future = self._client.in_executor(handle.get_result_async)
-        self._client.wait(future.done, PATIENCE, 'the result')
-        return future.result().status, future.result().result
+        outcome = self._client.outcome(handle, PATIENCE)
+        return outcome.status, outcome.result
 
     def ask(self, name: str, **goal):
         return self.finish(self.send(name, **goal))
@@ -99,7 +90,7 @@ def bag(server, folder, excitation) -> Path:
 def test_bag_tells_where_it_comes_from(bag):
     facts = BagFacts.read(bag)
     assert (facts.arm, facts.checks, facts.motion) == ('laas4', 'ok', 'excite.yaml')
-    assert facts.model_sha256 == model_hash(ArmModel.load('laas4'))
+    assert facts.model_sha256 == model_hash(Arm.load('laas4'))
     begin, end = facts.window()
     assert end - begin == pytest.approx(5.0)
 

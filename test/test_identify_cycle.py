@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,9 +23,9 @@ def armsense(*arguments: str) -> str:
 
 
 def test_the_cycle_recovers_the_arm(tmp_path):
-    armsense('armsense_bringup.excite_command', 'design', '--arm', 'laas4', '--period', '8',
+    armsense('armsense_bringup.excite.command', 'design', '--arm', 'laas4', '--period', '8',
              '--starts', '1', '--no-figure', '--out', str(tmp_path / 'excite.yaml'))
-    told = armsense('armsense_bringup.excite_command', 'run', str(tmp_path / 'excite.yaml'),
+    told = armsense('armsense_bringup.excite.command', 'run', str(tmp_path / 'excite.yaml'),
                     '--periods', '1', '--bag', str(tmp_path / 'bag'), '--json')
     assert 'nothing collided' in json.loads(told)['checks']
     out = armsense('armsense.cli.identify_command', str(tmp_path / 'bag'), '--arm',
@@ -36,8 +36,8 @@ def test_the_cycle_recovers_the_arm(tmp_path):
     report = json.loads((tmp_path / 'report.json').read_text())
     assert report['verdict']['grade'] == 'good'
     assert (tmp_path / 'report.html').exists()
-    truth = ArmModel.load('laas4')
-    model = ArmModel.load('laas4', tmp_path / 'model.yaml')
+    truth = Arm.load('laas4')
+    model = Arm.load('laas4', tmp_path / 'model.yaml')
     joints = zip(truth.config.joints.values(), model.config.joints.values(), strict=True)
     for true, identified in joints:
         wrong = abs(identified.friction.coulomb - true.friction.coulomb)

@@ -96,7 +96,7 @@ def press_stop(page, client):
 def demo_with_page(folder):
     """`armsense demo --web`; its process and the page's address."""
     process = subprocess.Popen(
-        [sys.executable, '-m', 'armsense_bringup.demo_command', '--web', '--web-port', '0',
+        [sys.executable, '-m', 'armsense_bringup.demo.command', '--web', '--web-port', '0',
          '--web-seconds', '1', '--json', '--out', str(folder)], text=True, env=dict(os.environ),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

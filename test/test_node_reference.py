@@ -5,7 +5,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from armsense_bringup.node_reference import Interfaces, policy
+from bench.node_reference import Interfaces, policy
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTHING = Interfaces((), (), (), (), (), ())
@@ -23,8 +23,8 @@ def allowed(text: str) -> dict[str, dict[str, set[str]]]:
 
 
 def test_the_reference_matches_the_running_nodes():
-    answer = subprocess.run([sys.executable, '-m', 'armsense_bringup.node_reference', '--check'],
-                            capture_output=True, text=True, timeout=280)
+    answer = subprocess.run([sys.executable, '-m', 'bench.node_reference', '--check'],
+                            capture_output=True, text=True, timeout=280, cwd=ROOT)
     assert answer.returncode == 0, answer.stderr
 
 

@@ -8,8 +8,8 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_supervisor import Supervisor
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import Collision, Residual
 from armsense_node.qos import event_qos, stream_qos
 

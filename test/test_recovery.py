@@ -19,7 +19,7 @@ import sys
 import time
 import tty
 
-from arm_system import ArmClient, ROOT
+from arm_system import ROOT, SystemClient
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import pytest
@@ -28,10 +28,10 @@ from std_srvs.srv import Trigger
 import yaml
 
 from armsense.boards.load_cells.line_format import encode_line
-from armsense.model import ArmModel
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_process import ProcessSpec
-from armsense_bringup.launch_supervisor import Supervisor
+from armsense.model import Arm
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import DriverMode, LoadCells, MotorCommands
 from armsense_node.health import Health, Level, parts_of
 from armsense_node.qos import stream_qos
@@ -41,7 +41,7 @@ PATIENCE = 60.0      # [s] on a busy machine; a second or two on a quiet one
 PUSH_EVERY = 2.0     # [s]
 ASK_AGAIN = 2.0      # [s]
 COUNT = 0.001        # [N] of the converter behind the load cells
-HOME = ArmModel.load('laas4').config.home         # [rad]
+HOME = Arm.load('laas4').config.home         # [rad]
 AROUND = {                                        # and what they say when they are back
     'identification_server': ('model fit', ''), 'recorder': ('bag', 'messages in'),
     'web_monitor': ('page', 'open at'), 'robot_state_publisher': ('tf', 'follows the joints')}
@@ -81,8 +81,9 @@ def plan(folder: Path, port: str) -> list[ProcessSpec]:
                                      collision_answer=1.0)
     by_name['dynamic_controller'] = changed(by_name['dynamic_controller'],
                                             controllers=str(soft_gains(folder)))
-    by_name['simulator'] = replace(by_name['simulator'],
-                                   remaps=('load_cells:=simulated_cells',))
+    simulator = by_name['simulator']
+    by_name['simulator'] = replace(simulator, command=(
+        *simulator.command, '-r', 'load_cells:=simulated_cells'))
     return list(by_name.values())
 
 
@@ -112,7 +113,7 @@ class System:
         self._specs = {spec.name: spec for spec in specs}
         self._running: dict[str, Supervisor] = {}
         self._heard: dict[str, tuple[float, dict[str, Health]]] = {}
-        self.client = ArmClient()
+        self.client = SystemClient()
         node = self.client.node
         node.create_subscription(DiagnosticArray, 'diagnostics', self._on_diagnostics, 100)
         node.create_subscription(LoadCells, 'simulated_cells', wire.send, stream_qos())
@@ -132,7 +133,7 @@ class System:
         supervisor = self._running.pop(name)
         os.kill(supervisor.pid(name), signal.SIGKILL)
         supervisor.wait(PATIENCE)
-        assert supervisor.lines[-2].text == f'{name} died of SIGKILL (exit code -9)'
+        assert supervisor.failure == f'{name} died of SIGKILL (exit code -9)'
 
     def output(self, name: str) -> Supervisor:
         return self._running[name]
@@ -259,8 +260,9 @@ def system(tmp_path_factory) -> Iterator[System]:
 
 def doctor() -> list[str]:
     """Problems of `./armsense doctor --live`."""
-    answer = subprocess.run([sys.executable, '-m', 'armsense_bringup.doctor_live', '--json',
-                             '--seconds', '2'], capture_output=True, text=True, timeout=PATIENCE)
+    command = [sys.executable, '-m', 'armsense_bringup.workspace.doctor_live', '--json',
+               '--seconds', '2']
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     return json.loads(answer.stdout)['problems']
 
 

@@ -4,9 +4,9 @@ from arm_system import arm_system
 import numpy as np
 import yaml
 
-from armsense.model import ArmModel
-from armsense_collision.bag_tape import read_tape
-from armsense_collision.replay import replay
+from armsense.jobs.replay import replay
+from armsense.model import Arm
+from armsense.recordings.bag_tape import read_tape
 from armsense_msgs.msg import DriverMode
 
 PUSH, END = 4.6, 5.2     # [s] virtual
@@ -25,7 +25,7 @@ def test_replay_equals_live(tmp_path):
         collisions = list(client.collisions)
     assert supervisor.exit_code == 0, supervisor.last_words
     recorded = read_tape(bag, 4)
-    run = replay(ArmModel.load('laas4'), recorded)
+    run = replay(Arm.load('laas4'), recorded)
     assert recorded.residual is not None
     assert len(recorded.residual.seq) > 4000
     assert np.abs(recorded.residual.filtered).max() > 0.5    # the push is in the bag

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.base_parameters import arm_base_parameters, base_parameters
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.model import Arm
 from bench.papers.symbolic_base_parameters import (
     coefficient_matrix,
     in_words,
@@ -21,7 +21,7 @@ CHAIN = (((0, 0, 0.333), 0), ((0, 0, 0), -1), ((0, -0.316, 0), 1), ((0.0825, 0, 
          ((-0.0825, 0.384, 0), -1), ((0, 0, 0), 1), ((0.088, 0, 0), 1))
 
 
-def seven_joints() -> ArmModel:
+def seven_joints() -> Arm:
     parts = ['<robot name="seven"><link name="link0"/>']
     for k, (xyz, turn) in enumerate(CHAIN, start=1):
         offset = ' '.join(map(str, xyz))
@@ -31,11 +31,11 @@ def seven_joints() -> ArmModel:
             f'<joint name="j{k}" type="revolute"><parent link="link{k - 1}"/>'
             f'<child link="link{k}"/><origin xyz="{offset}" rpy="{turn * QUARTER} 0 0"/>'
             '<axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="9" velocity="2"/></joint>')
-    return ArmModel(''.join([*parts, '</robot>']))
+    return Arm(''.join([*parts, '</robot>']))
 
 
-def pendulum(kind: str = 'revolute', gravity: tuple[float, ...] = (0, 0, -9.81)) -> ArmModel:
-    return ArmModel(
+def pendulum(kind: str = 'revolute', gravity: tuple[float, ...] = (0, 0, -9.81)) -> Arm:
+    return Arm(
         '<robot name="one"><link name="base"/><link name="a"><inertial><mass value="1"/>'
         '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
         f'<joint name="j" type="{kind}"><parent link="base"/><child link="a"/>'
@@ -43,7 +43,7 @@ def pendulum(kind: str = 'revolute', gravity: tuple[float, ...] = (0, 0, -9.81))
         '</robot>', gravity=gravity)
 
 
-def check_same(model: ArmModel) -> None:
+def check_same(model: Arm) -> None:
     symbolic, numeric = symbolic_base_parameters(model), arm_base_parameters(model)
     assert symbolic.independent == numeric.independent
     np.testing.assert_allclose(symbolic.combination, numeric.combination, atol=1e-7)
@@ -51,7 +51,7 @@ def check_same(model: ArmModel) -> None:
 
 @pytest.mark.parametrize(('arm', 'count'), ARMS.items())
 def test_same_set_as_the_numeric_reduction(arm, count):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     assert len(symbolic_base_parameters(model)) == count
     check_same(model)
 
@@ -63,7 +63,7 @@ def test_same_set_for_seven_joints():
 
 
 def test_torques_of_any_parameters_are_kept():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     base = symbolic_base_parameters(model)
     rng = np.random.default_rng(0)
     W = model.torque_regressor_batch(*rng.uniform(-2, 2, (3, 20, 4)))
@@ -78,7 +78,7 @@ def test_pendulum_by_hand():
 
 
 def test_rotors_group_with_the_links_and_friction_stands_alone():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     base = symbolic_base_parameters(model, ('inertia', 'viscous', 'coulomb'))
     names = {name.split()[0]: name for name in base.names}
     assert names['Izz1'].endswith('+ inertia1')
@@ -93,18 +93,18 @@ def test_rotors_group_with_the_links_and_friction_stands_alone():
 
 
 def test_preference_leads():
-    base = symbolic_base_parameters(ArmModel.load('crs_a465'), prefer=('Iyy1', 'mz3', 'Izz3'))
+    base = symbolic_base_parameters(Arm.load('crs_a465'), prefer=('Iyy1', 'mz3', 'Izz3'))
     leads = {base.parameter_names[k] for k in base.independent}
     assert {'Iyy1', 'mz3', 'Izz3'} <= leads
 
 
 def test_matrix_has_the_rank_of_the_torques():
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     assert np.linalg.matrix_rank(coefficient_matrix(model)) == 22
 
 
 def test_words():
-    base = symbolic_base_parameters(ArmModel.load('crs_a465'))
+    base = symbolic_base_parameters(Arm.load('crs_a465'))
     number = [name.split()[0] for name in base.names].index('mx2')
     assert in_words(base, number) == 'first moment along x of link 2 + 0.305 mass of link 3'
 

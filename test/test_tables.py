@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import UnknownName
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.reference import sample_grid
@@ -65,7 +65,7 @@ def test_command(monkeypatch, capsys):
 def test_rigid_runs_obey_another_engine():
     """Torques that MuJoCo was given are those of Pinocchio for the motion that came out."""
     config = ArmConfig.load('crs_a465')
-    model = ArmModel.load(config)
+    model = Arm.load(config)
     motion = sample_grid(fourier_test(model, seed=1, frequency=0.5, harmonics=2, use=0.5), 1e-3)
     run = drive_rigid(make_plant(config), model, motion)
     assert np.abs(run.q - motion.q).max() < 0.02
@@ -82,7 +82,7 @@ def test_rigid_runs_obey_another_engine():
 
 
 def test_elastic_runs_show_their_springs():
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     motion = sample_grid(fourier_test(model, seed=1, frequency=0.5, harmonics=2, use=0.4), 1e-3)
     run = drive_elastic(make_plant(model.config), model, motion)
     found = sides.actuator_side(model, sides.signals(run, sides.ElasticJoint.from_config(
@@ -93,13 +93,13 @@ def test_elastic_runs_show_their_springs():
 
 
 def test_lines_of_table_4_5_are_those_of_the_arm():
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     values = sides.load_lines() @ np.concatenate([model.parameters, [0.5] * 4])
     np.testing.assert_allclose(values, [exact for _, exact, _, _ in LINES], atol=1e-9)
 
 
 def test_printed_numbers_hang_together_where_they_should():
-    exact = sides.actuator_exact(ArmModel.load('biorob'))
+    exact = sides.actuator_exact(Arm.load('biorob'))
     gap = np.abs(thesis_000_actuator.ESTIMATED - exact)
     rounding = np.array([6e-4, 2e-6, 2e-3, 1.5e-4])       # of the printed digits, by term
     assert np.all(np.abs(gap - thesis_000_actuator.ERRORS) <= rounding)
@@ -107,7 +107,7 @@ def test_printed_numbers_hang_together_where_they_should():
     values = np.array([value for _, value, _, _ in LINES])
     errors = np.array([error for *_, error in LINES])
     assert sides.relative_errors(values + errors, values) == pytest.approx((1.11, 6.48), abs=0.01)
-    np.testing.assert_allclose(ArmModel.load('laas4').parameters, thesis_004_model.CAD.ravel(),
+    np.testing.assert_allclose(Arm.load('laas4').parameters, thesis_004_model.CAD.ravel(),
                                atol=1e-12)
 
 
@@ -124,9 +124,9 @@ def test_annealed_links_cannot_exist():
 
 def test_changed_arm(tmp_path):
     config = ArmConfig.load('laas4')
-    before = ArmModel.load(config).parameters.reshape(4, 10)
+    before = Arm.load(config).parameters.reshape(4, 10)
     changed = changed_arm(config, {'link3': {'mass': 1.5}, 'link2': {'xyz': '0.3 0 0'}}, tmp_path)
-    after = ArmModel.load(changed).parameters.reshape(4, 10)
+    after = Arm.load(changed).parameters.reshape(4, 10)
     np.testing.assert_allclose(after[2], 1.5 * before[2], atol=1e-12)
     np.testing.assert_allclose(after[1, :4], before[1, 0] * np.array([1.0, 0.3, 0.0, 0.0]),
                                atol=1e-12)

@@ -7,13 +7,13 @@ from motion_tape import MotionTape
 import numpy as np
 import yaml
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Limits
 from armsense.trajectory.lesson import Lesson
 from armsense_control.teach_command import main
 from armsense_msgs.msg import DriverMode
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 FIRST, LAST = 6.0, 8.0      # [s] virtual, of the hand's pushes
 PUSHES = ((FIRST, [0.0, 2.0, 0.0]), (7.0, [0.0, 0.0, 0.7]), (LAST, [0.0, -1.5, 0.0]))   # [N]

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from action_msgs.msg import GoalStatus
-from arm_system import arm_system, ArmClient, JOINTS
+from arm_system import arm_system, JOINTS, SystemClient
 from motion_tape import MotionTape
 import numpy as np
 import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits
 from armsense_msgs.msg import DriverMode
 from armsense_msgs.srv import SetPayload
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)
 HOME = np.array(MODEL.config.home)
 CONTROLLER = 'dynamic_controller'
 
 
 @pytest.fixture(scope='module')
-def client() -> Iterator[ArmClient]:
+def client() -> Iterator[SystemClient]:
     with arm_system(lockstep='true', observer='false') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         yield client
@@ -35,7 +35,7 @@ def largest_step(tape: MotionTape) -> np.ndarray:
     return np.abs(tape.steps()).max(axis=0) / LIMITS.torque
 
 
-def go_home(client: ArmClient) -> None:
+def go_home(client: SystemClient) -> None:
     assert client.result(client.send([(1.0, HOME)])).error_code == 0
     client.wait(lambda: np.abs(client.state.velocity).max() < 0.05, what='rest at home')
 

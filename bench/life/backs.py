@@ -11,7 +11,7 @@ from armsense.boards.arm_limits import guard_limits, motor_zero
 from armsense.boards.effort_bridge import EffortBridge
 from armsense.boards.emulator import Fault
 from armsense.boards.joint_map import Reading
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.sim.mujoco_plant import make_plant
 
@@ -42,7 +42,7 @@ class Clocks:
 class BoardsBack:
     """Driver and emulated boards, which exchange bytes."""
 
-    def __init__(self, model: ArmModel, seed: int, clocks: Clocks) -> None:
+    def __init__(self, model: Arm, seed: int, clocks: Clocks) -> None:
         self.model, self._clocks = model, clocks
         self._loop = ClosedLoop(model, seed=seed)
         self.plant, self.rack = self._loop.plant, self._loop.rack.rack
@@ -81,15 +81,21 @@ class BoardsBack:
     def unsafe_frames(self) -> int:
         return self.rack.unsafe_frames
 
+    @property
+    def brakes(self) -> list[bool]:
+        """Joints whose board drives its motors, so that they can be braked, (n,)."""
+        boards = self.driver._monitors
+        return [boards[board].was_driving for board, _ in self.driver.map.slots]
+
 
 class EffortBack:
     """The arm of somebody else: joint states in, efforts out."""
 
     unsafe_frames = 0
 
-    def __init__(self, model: ArmModel, seed: int, clocks: Clocks) -> None:
+    def __init__(self, model: Arm, seed: int, clocks: Clocks) -> None:
         config = model.config
-        assert config is not None
+        self.brakes = [True] * model.n
         self.model, self._config, self._clocks = model, config, clocks
         self.plant = make_plant(config, seed=seed)
         self.plant.reset(config.home)

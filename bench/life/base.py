@@ -11,7 +11,7 @@ import numpy as np
 from armsense.base.base_monitor import BaseMonitor, BaseResult
 from armsense.detector import lasting_text
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.load_cell_sensors import SimulatedCells
 from armsense.types import Array
 
@@ -21,9 +21,8 @@ PLATE = 0.1              # [m] half the width of the plate
 class Base:
     """The cells of an arm that has some; `push` and `lay_down` load the plate, not the arm."""
 
-    def __init__(self, model: ArmModel, seed: int) -> None:
+    def __init__(self, model: Arm, seed: int) -> None:
         config = model.config
-        assert config is not None
         assert config.load_cells is not None
         self._cells = SimulatedCells(config.load_cells, seed)
         self._valid = np.ones(len(config.load_cells.positions), bool)
@@ -35,10 +34,10 @@ class Base:
         self.restart()
 
     @classmethod
-    def of(cls, model: ArmModel, seed: int) -> Base | None:
+    def of(cls, model: Arm, seed: int) -> Base | None:
         """None for an arm without cells."""
         config = model.config
-        return None if config is None or config.load_cells is None else cls(model, seed)
+        return None if config.load_cells is None else cls(model, seed)
 
     def restart(self) -> None:
         """The watcher's program begins anew: what the cells carry at its first rest is zero."""

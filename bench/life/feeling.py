@@ -38,7 +38,7 @@ class Felt(Invariant):
         self._felt: dict[str, Array] = {}      # (k,) as an ideal observer shows each cause
         self._since: dict[str, float] = {}     # [s] when each cause began
         self._over: dict[str, Array] = {}      # [s] (k,) beyond what must be felt
-        self._answered: set[str] = set()
+        self._answered: dict[str, Array] = {}  # (k,) what has been reported of each cause
         self._load = (0.0, 0.0)                # largest so far, in thresholds, and when [s]
         self._before: dict[str, float] = {}    # the same when each cause began
 
@@ -63,7 +63,7 @@ class Felt(Invariant):
             if cause not in causes and (np.abs(felt) < 0.05 * threshold).all():
                 for store in (self._felt, self._since, self._over, self._before):
                     store.pop(cause, None)
-                self._answered.discard(cause)
+                self._answered.pop(cause, None)
 
     def _loaded(self, time: float) -> float:
         load, when = self._load
@@ -71,8 +71,10 @@ class Felt(Invariant):
 
     def _judge(self, world: World, cause: str, felt: Array, total: Array, need: Array) -> None:
         sense = self._sense
-        if cause in self._answered or sense is None:
+        if sense is None:
             return
+        if cause in self._answered:
+            felt, need = self._grown(world, sense, cause, felt), LASTING * need
         if sense.lasting.any():
             others = max(self._before[cause],
                          float((np.abs(total - felt) / sense.threshold).max()))
@@ -82,7 +84,8 @@ class Felt(Invariant):
         if not strong.any() and over is None:
             return
         if any(t > self._since[cause] - SAME for t in sense.detections[-20:]):
-            self._answered.add(cause)
+            self._answered[cause] = self._felt[cause]
+            self._over.pop(cause, None)
             self.checks += 1
             return
         hearing = np.array([flag and not self._excuse(world, sense, k, felt[k], need[k])
@@ -95,6 +98,19 @@ class Felt(Invariant):
                      f'{sense.names[k]} (threshold {sense.threshold[k]:.2f}) since '
                      f'{world.time - self._since[cause]:.3f} s and nothing is reported')
         self.checks -= 1                       # it counts when the answer is known
+
+    def _grown(self, world: World, sense: Sense, cause: str, felt: Array) -> Array:
+        """Of a cause that was reported: by how much it has grown since the last report."""
+        known = self._answered[cause]
+        if sense.detections and world.time < sense.detections[-1] + SETTLED:
+            known = felt
+        known = np.where(felt * known > 0.0, np.minimum(np.abs(known), np.abs(felt)), 0.0) \
+            * np.sign(felt)
+        self._answered[cause] = known
+        grown = felt - known
+        if cause not in self._over:
+            self._since[cause] = world.time
+        return grown
 
     @staticmethod
     def _excuse(world: World, sense: Sense, channel: int, felt: float, need: float) -> str:

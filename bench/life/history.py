@@ -35,6 +35,12 @@ MOTIFS: tuple[tuple[tuple[str, Arguments, float], ...], ...] = (
      ('enable', {}, 0.1)),
     (('cycles', {}, 0.02), ('commands', {}, 0.1)),
     (('lay_on_base', {'size': 0.7}, 1.0), ('push_base', {}, 0.3)),
+    (('grow', {}, 2.0), ('push', {}, 0.3)),
+    (('goal', {'reaction': 'ignore'}, 0.2), ('grow', {'rise': 1.0}, 1.5)),
+    (('goal', {'reaction': 'resume'}, 0.3), ('push', {'seconds': 0.1}, 1.0),
+     ('touch', {'seconds': 0.03}, 0.3), ('touch', {}, 0.3)),
+    (('goal', {'reaction': 'resume'}, 0.3), ('push', {'seconds': 0.1}, 1.5), ('resume', {}, 0.6),
+     ('push', {}, 0.3)),
     (('lead', {}, 0.1), ('drop', {}, 0.3), ('usual_law', {}, 0.1), ('push', {}, 0.3)),
 )
 

@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 
-from armsense.boards.arbiter import Mode
-from armsense.reaction.machine import Phase
+from armsense.boards.mode import Mode
+from armsense.reaction.directive import Phase
 from armsense.trajectory import ErrorCode
 from armsense.types import Array, board_torque
 from bench.life.backs import MS
 from bench.life.feeling import Felt
+from bench.life.goals import GoalsEnd
 from bench.life.invariant import Invariant
 from bench.life.senses import BaseSense, JointSense
 from bench.life.world import restore, snapshot, World
@@ -382,8 +383,9 @@ class Ending(Invariant):
     def _damp(self, world: World) -> list[float]:
         """Highest tool speed until each millisecond, with damping from now on [m/s]."""
         plant, saved, top, found = world.plant, snapshot(world.plant), 0.0, []
+        damping = world.damping * world.back.brakes      # a board that tripped brakes nothing
         for _ in range(400):
-            torque = -world.damping * np.array(plant.readings.motor_velocity)
+            torque = -damping * np.array(plant.readings.motor_velocity)
             top = max(top, world.tool_speed())
             found.append(top)
             plant.step(np.clip(torque, -world.limits.torque, world.limits.torque), MS)
@@ -424,4 +426,4 @@ def all_invariants() -> list[Invariant]:
     press = Press()
     return [Felt('felt', JointSense), Felt('base_felt', BaseSense), press, Jump(press), Current(),
             Stop(), Reference(), Torque(), Truth(), Age(), Clock(), Floating(), Frames(),
-            Ending(), Alive()]
+            GoalsEnd(), Ending(), Alive()]

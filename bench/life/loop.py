@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from armsense.boards.arbiter import Mode
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.control.motion_controller import MotionController
 from armsense.detector.lasting import lasting_text
-from armsense.model import ArmModel
-from armsense.reaction.machine import CollisionEvent, Phase
-from armsense.types import ArmState, Array, Command
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
+from armsense.types import ArmState, Array, as_floats, Collision, Command, Floats
 from armsense.watch.collision_monitor import CollisionMonitor, MonitorResult
 from armsense.watch.state_estimator import StateEstimator
 from bench.life.backs import BoardsBack, Clocks, EffortBack, MS
@@ -40,6 +40,13 @@ class Push:
     point: Array         # [m] link frame, (3,)
     force: Array         # [N] world frame, (3,)
     until: float         # [s]
+    since: float = 0.0   # [s]
+    rise: float = 0.0    # [s] in which it grows to `force`
+
+    def now(self, time: float) -> Array:
+        """Force at a time [s]."""
+        share = 1.0 if self.rise <= 0.0 else min((time - self.since) / self.rise, 1.0)
+        return share * self.force
 
 
 @dataclass
@@ -60,9 +67,8 @@ class Loop:
     def __init__(self, arm: str, seed: int) -> None:
         self.arm, self.seed = arm, seed
         name = arm.removesuffix(EFFORT)
-        self.model = ArmModel.load(name)
+        self.model = Arm.load(name)
         config = self.model.config
-        assert config is not None
         self.config, self.n = config, self.model.n
         self.home = np.array(config.home)
         self.clocks = Clocks()
@@ -175,7 +181,7 @@ class Loop:
         q, found = self.q, {}
         for key, push in self.pushes.items():
             J = self.model.point_jacobian(q, push.link, push.point)
-            found[f'push {key}'] = J.T @ push.force
+            found[f'push {key}'] = J.T @ push.now(self.time)
         for contact in self.plant.contact:
             if contact.cause != 'push' and contact.link:
                 J = self.model.jacobian(q, contact.link)
@@ -239,6 +245,8 @@ class Loop:
         return self.torque
 
     def _move(self, torque: list[float]) -> None:
+        if any(self.time < push.since + push.rise + MS for push in self.pushes.values()):
+            self._keep_pushes(self.pushes)      # those that grow
         if not self.handled:
             self.plant.step(torque, MS)
         self.time += MS
@@ -258,7 +266,7 @@ class Loop:
         self._estimator = StateEstimator(self.config)
         self.controller.reaction.agree_with(self.monitor.detector.release_level)
         self._last_time: int | None = None
-        self._collision: CollisionEvent | None = None
+        self._collision: Collision | None = None
         self._collision_seq = self._answered_seq = 0
 
     def _fresh_observer(self) -> None:
@@ -281,7 +289,7 @@ class Loop:
         self.dt = MS if self._last_time is None else (now - self._last_time) * 1e-9
         self._last_time = now
         self.state = self._estimator.step(reading.position, reading.torque, reading.joint_position,
-                                          reading.strain, self.dt).arm
+                                          reading.strain, self.dt)
         if not enabled:
             self.controller.rest()
             self.command = None
@@ -294,7 +302,7 @@ class Loop:
             self.state, self._residual if heard else None, collision, self.dt,
             self._told_lasting(heard))
         self.stepped = True
-        self._send(JointCommand(*(values.tolist() for values in self.command)))
+        self._send(as_floats(self.command))
 
     def _watch(self, reading: Reading, enabled: bool) -> None:
         now = self.driver.time_ns
@@ -309,15 +317,15 @@ class Loop:
         self.detections.append(self.time)
         joint = result.detection.joint
         hit = result.isolation.joint if result.isolation else joint
-        self._report(CollisionEvent(self.model.joint_names[joint], self.model.link_names[hit]))
+        self._report(Collision(self.model.joint_names[joint], self.model.link_names[hit]))
 
     def _watch_base(self, reading: Reading) -> None:
         assert self.base is not None
         q = reading.joint_position if len(reading.joint_position) else reading.position
         if self.base.step(q, self.plant, self.time):
-            self._report(CollisionEvent('base', 'base_link'))
+            self._report(Collision('base', 'base_link'))
 
-    def _report(self, collision: CollisionEvent) -> None:
+    def _report(self, collision: Collision) -> None:
         self._collision = collision
         self._collision_seq = self.driver.seq
         self.driver.report_collision(self.driver.seq)
@@ -327,11 +335,11 @@ class Loop:
         texts = (self._lasting if heard else '', '' if self.base is None else self.base.lasting)
         return '; '.join(filter(None, texts))
 
-    def _give(self, command: JointCommand, seq: int, collision_seq: int) -> None:
+    def _give(self, command: Command[Floats], seq: int, collision_seq: int) -> None:
         self.driver.give(command, seq, collision_seq)
         self.given = self.time
 
-    def _send(self, command: JointCommand) -> None:
+    def _send(self, command: Command[Floats]) -> None:
         trouble = self.disturbance
         if trouble is None or self.time >= trouble.until:
             self.disturbance = None
@@ -357,7 +365,7 @@ class Loop:
         self._give(*sent)
         trouble.twin = trouble.twin or MotionController(self.model)
         other = trouble.twin.step(self.state, None, None, MS)
-        self._give(JointCommand(*(values.tolist() for values in other)), *sent[1:])
+        self._give(as_floats(other), *sent[1:])
         trouble.turns += 1
         if trouble.turns > TURNS:
             self.driver.fail(Fault(FaultKind.TWO_CONTROLLERS))
@@ -370,4 +378,4 @@ class Loop:
         self.pushes = kept
         self.plant.release()
         for push in kept.values():
-            self.plant.apply_force(push.link, push.point, push.force)
+            self.plant.apply_force(push.link, push.point, push.now(self.time))

@@ -144,12 +144,13 @@ def reaction(world: World, strategy: str) -> None:
 
 # -- contact -------------------------------------------------------------------------------------
 
-def _push(world: World, joint: int, side: int, link: int, size: float, seconds: float) -> None:
+def _push(world: World, joint: int, side: int, link: int, size: float, seconds: float,
+          rise: float = 0.0) -> None:
     """Push with a multiple of the force that must be felt."""
     name, point, force, torque = world.direction(joint, link)
     need = MARGIN * world.threshold + STUCK * world.coulomb
     least = float(np.min(need / np.maximum(np.abs(torque), 1e-3)))      # [N]
-    world.push(name, point, side * min(size * least, STRONGEST) * force, seconds)
+    world.push(name, point, side * min(size * least, STRONGEST) * force, seconds, rise)
 
 
 @rule(3.0, joint=range(7), side=[-1, 1], link=range(7), size=(0.4, 0.9), seconds=(0.02, 0.1))
@@ -169,6 +170,12 @@ def push(world: World, **where: Any) -> None:
 def lean(world: World, **where: Any) -> None:
     """Somebody leans on the arm, up to a minute: for as long as the history goes on."""
     _push(world, **where)
+
+
+@rule(2.0, joint=range(7), side=[-1, 1], link=range(7), size=(1.5, 6.0), rise=(0.2, 3.0))
+def grow(world: World, rise: float, **where: Any) -> None:
+    """A push that grows, however slowly; what is new in it must be felt again and again."""
+    _push(world, **where, seconds=rise + 0.4, rise=rise)
 
 
 @rule(0.05, seconds=[10.0, 60.0])

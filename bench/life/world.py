@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from armsense.boards.arbiter import Mode
+from armsense.boards.mode import Mode
 from armsense.control.goal import GoalStatus
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError
@@ -250,10 +250,12 @@ class World(Loop):
         force = J[:, joint] / size
         return name, place, force, J.T @ force
 
-    def push(self, link: str, point: Array, force: Array, seconds: float) -> None:
+    def push(self, link: str, point: Array, force: Array, seconds: float,
+             rise: float = 0.0) -> None:
         self._pushed += 1
-        self.pushes[self._pushed] = Push(link, point, force, self.time + seconds)
-        self.plant.apply_force(link, point, force)
+        push = Push(link, point, force, self.time + seconds, self.time, rise)
+        self.pushes[self._pushed] = push
+        self.plant.apply_force(link, point, push.now(self.time))
 
     def release(self) -> None:
         self._keep_pushes({})

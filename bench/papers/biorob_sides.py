@@ -8,14 +8,14 @@ import numpy as np
 
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.excite import design_excitation, DesignOptions
-from armsense.identify.regression import ordinary
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.limits import Limits
 from armsense.trajectory.point_to_point import point_to_point
 from armsense.trajectory.reference import sample_grid, Samples
 from armsense.types import Array
+from bench.papers.least_squares import ordinary
 from bench.papers.simulated import drive_elastic, Run
 
 STEP = 1e-3            # [s] of the controller
@@ -40,7 +40,7 @@ class Signals(NamedTuple):
     tau: Array              # of the motors [Nm]
 
 
-def designed(model: ArmModel, kind: str = 'fourier', degree: int = 5,
+def designed(model: Arm, kind: str = 'fourier', degree: int = 5,
              criterion: str = 'd_optimal', seed: int = 1) -> Samples:
     """One period of an optimal motion for both sides, on the controller's clock."""
     options = DesignOptions(kind=kind, criterion=criterion, harmonics=degree, seed=seed, starts=2,
@@ -49,7 +49,7 @@ def designed(model: ArmModel, kind: str = 'fourier', degree: int = 5,
     return sample_grid(design.excitation.trajectory(1), STEP)
 
 
-def evaluation(model: ArmModel, seed: int = 0) -> Samples:
+def evaluation(model: Arm, seed: int = 0) -> Samples:
     """Between random points as fast as the limits allow, with a stop at each."""
     limits = Limits.of(model)
     rng = np.random.default_rng(seed)
@@ -64,14 +64,13 @@ def evaluation(model: ArmModel, seed: int = 0) -> Samples:
     return Samples(t, *joined)
 
 
-def everyday(model: ArmModel, seed: int = 3) -> Samples:
+def everyday(model: Arm, seed: int = 3) -> Samples:
     """A random Fourier motion that nobody optimised."""
     return sample_grid(fourier_test(model, seed=seed, frequency=0.1, harmonics=5, use=0.7), STEP)
 
 
-def moved(model: ArmModel, motion: Samples) -> Signals:
+def moved(model: Arm, motion: Samples) -> Signals:
     """The simulated arm along a motion; the document's simulation has no noise, nor has this."""
-    assert model.config is not None
     run = drive_elastic(make_plant(model.config), model, motion)
     return signals(run, ElasticJoint.from_config(model.config))
 
@@ -95,9 +94,8 @@ def _second(x: Array) -> Array:
 
 # -- actuator side ---------------------------------------------------------------------------
 
-def rotor_inertia(model: ArmModel) -> Array:
+def rotor_inertia(model: Arm) -> Array:
     """Known, as in the document [kg m^2], (n,)."""
-    assert model.config is not None
     return np.array([joint.reflected_inertia for joint in model.config.joints.values()])
 
 
@@ -107,7 +105,7 @@ def actuator_columns(s: Signals, joint: int) -> Array:
                      np.sign(s.dmotor[:, joint])], axis=1)
 
 
-def actuator_side(model: ArmModel, s: Signals) -> Array:
+def actuator_side(model: Arm, s: Signals) -> Array:
     """d_e, d_v,m, k_e, d_C,m of every joint by least squares, (n, 4)."""
     inertia = rotor_inertia(model)
     found = []
@@ -118,14 +116,13 @@ def actuator_side(model: ArmModel, s: Signals) -> Array:
     return np.array(found)
 
 
-def actuator_exact(model: ArmModel) -> Array:
+def actuator_exact(model: Arm) -> Array:
     """Of the simulated arm, (n, 4)."""
-    assert model.config is not None
     return np.array([[j.elastic.damping, j.friction.viscous, j.elastic.stiffness,
                       j.friction.coulomb] for j in model.config.joints.values() if j.elastic])
 
 
-def motor_errors(model: ArmModel, parameters: Array, s: Signals) -> Array:
+def motor_errors(model: Arm, parameters: Array, s: Signals) -> Array:
     """RMS error of the estimated motor torques (4.50) [Nm], (n,)."""
     inertia = rotor_inertia(model)
     gap = [s.tau[:, k] - inertia[k] * s.ddmotor[:, k] - actuator_columns(s, k) @ parameters[k]
@@ -178,20 +175,19 @@ def symmetric_columns() -> list[int]:
             for name in names] + list(range(40, 44))
 
 
-def load_regressor(model: ArmModel, s: Signals) -> Array:
+def load_regressor(model: Arm, s: Signals) -> Array:
     """[Y | dq], (N n, 44)."""
     friction = (s.dq[:, :, None] * np.eye(model.n)).reshape(-1, model.n)
     return np.hstack([model.torque_regressor_batch(s.q, s.dq, s.ddq), friction])
 
 
-def link_torque(model: ArmModel, parameters: Array, s: Signals) -> Array:
+def link_torque(model: Arm, parameters: Array, s: Signals) -> Array:
     """Torque of the springs on the links by identified stiffness and damping, (N, n)."""
-    assert model.config is not None
     path = np.eye(model.n) + ElasticJoint.from_config(model.config).coupling
     return np.asarray((parameters[:, 2] * s.deflection + parameters[:, 0] * s.rate) @ path)
 
 
-def load_side(model: ArmModel, actuator: Array, s: Signals) -> Array:
+def load_side(model: Arm, actuator: Array, s: Signals) -> Array:
     """Links and bearings with the least norm that the torques allow, (44,)."""
     columns = symmetric_columns()
     W, y = load_regressor(model, s)[:, columns], link_torque(model, actuator, s).ravel()
@@ -200,7 +196,7 @@ def load_side(model: ArmModel, actuator: Array, s: Signals) -> Array:
     return pi
 
 
-def load_errors(model: ArmModel, actuator: Array, pi: Array, s: Signals) -> Array:
+def load_errors(model: Arm, actuator: Array, pi: Array, s: Signals) -> Array:
     """RMS error of the transmission torques (4.50) [Nm], (n,)."""
     gap = link_torque(model, actuator, s) - (load_regressor(model, s) @ pi).reshape(-1, model.n)
     return np.sqrt(np.mean(np.square(gap), axis=0))

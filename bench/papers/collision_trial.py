@@ -14,7 +14,7 @@ import numpy as np
 
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop, Cycle
 from armsense.trajectory import QuinticSpline
 from armsense.types import Array
@@ -79,7 +79,7 @@ class CollisionTrial:
     """One arm in front of its obstacle; `run` it, then look at `result`."""
 
     def __init__(self, setup: Setup, strategy: str, *, monitor: CollisionMonitor | None = None,
-                 config: ControllerConfig | None = None, model: ArmModel | None = None,
+                 config: ControllerConfig | None = None, model: Arm | None = None,
                  seed: int = 1) -> None:
         """Put arm and obstacle in place.
 
@@ -92,7 +92,7 @@ class CollisionTrial:
             seed: Of every random number.
         """
         self.setup, self.strategy = setup, strategy
-        self.model = model or ArmModel.load(setup.arm)
+        self.model = model or Arm.load(setup.arm)
         # The arm stands on a pedestal beside the obstacle: no floor. The trajectory is not given
         # up for its tolerance: without reaction the arm shall press on.
         config = replace(config or ControllerConfig.of(self.model), floor=None,
@@ -144,7 +144,7 @@ class CollisionTrial:
             log.detections.append(cycle.time)
 
 
-def detection(model: ArmModel) -> DetectionConfig:
+def detection(model: Arm) -> DetectionConfig:
     """What `config/detection.yaml` says of the arm; else calm velocities for coarse encoders."""
     config = DetectionConfig.of(model)
     if config != DetectionConfig():
@@ -152,7 +152,7 @@ def detection(model: ArmModel) -> DetectionConfig:
     return DetectionConfig(gain=50.0, velocity=VelocityOptions(window=40))
 
 
-def swing(setup: Setup, model: ArmModel) -> QuinticSpline:
+def swing(setup: Setup, model: Arm) -> QuinticSpline:
     """A quintic of the given duration; where that is 0, the given speed, up to 200 deg/s^2."""
     start, goal = np.array(setup.start), np.array(setup.goal)
     if setup.duration > 0.0:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize
 
-from armsense.identify.feasible import (
+from armsense.identify.estimation.feasible import (
     linear_rows,
     LinkBounds,
     MARGIN,

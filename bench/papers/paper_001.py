@@ -8,15 +8,15 @@ import numpy as np
 
 from armsense.control.config import ControllerConfig
 from armsense.excite.aprbs import Aprbs
-from armsense.identify.preprocess import low_pass, Motion
-from armsense.identify.strain_dynamics import identify_strain
-from armsense.model import ArmModel
+from armsense.identify.signals.filters import low_pass, Motion
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.sensors import StrainGauges
 from armsense.trajectory.reference import Samples
 from armsense.types import ArmState, Array, board_torque, Reference
 from bench.papers.entry import Progress, Row, smaller, Table
 from bench.papers.simulated import Law, Run, run_law
+from bench.papers.strain_dynamics import identify_strain
 
 PRINTED = {0.0: 9.5, 0.4: 22.2}        # payload [kg]: error [%]
 STEP, SECONDS = 1e-3, 40.0             # [s]
@@ -29,7 +29,7 @@ GAUGES = (1, 2)                        # joints 2 and 3
 
 def make(progress: Progress) -> list[Table]:
     """Errors without and with the largest payload."""
-    model = ArmModel.load('tudor')
+    model = Arm.load('tudor')
     rows: list[Row] = []
     for payload, printed in PRINTED.items():
         runs = []
@@ -53,9 +53,8 @@ def make(progress: Progress) -> list[Table]:
              'the document records ten stimuli of 80 s per payload, here two of 40 s are taken'))]
 
 
-def record(model: ArmModel, payload: float, seed: int) -> Run:
+def record(model: Arm, payload: float, seed: int) -> Run:
     """The arm along a random APRBS, with measured strain."""
-    assert model.config is not None
     plant = make_plant(model.config)
     plant.set_payload(payload)
     motion = stimulus(model, seed)
@@ -65,9 +64,8 @@ def record(model: ArmModel, payload: float, seed: int) -> Run:
     return run._replace(strain=np.array([gauges.read(strain) for strain in run.strain]))
 
 
-def stimulus(model: ArmModel, seed: int) -> Samples:
+def stimulus(model: Arm, seed: int) -> Samples:
     """Joints 2 and 3 jump between random levels with sin^2 acceleration; joint 1 stands."""
-    assert model.config is not None
     start = np.array(model.config.home)
     shape = Aprbs(start, SECONDS, CLOCK, MOVE, seed)
     rng = np.random.default_rng(seed)
@@ -83,7 +81,7 @@ def stimulus(model: ArmModel, seed: int) -> Samples:
     return shape.motion(levels, np.arange(0.0, SECONDS, STEP))
 
 
-def damped(model: ArmModel, motion: Samples, strain: Callable[[], Array]) -> Law:
+def damped(model: Arm, motion: Samples, strain: Callable[[], Array]) -> Law:
     """The arm's own law with inner oscillation damping."""
     law = ControllerConfig.of(model).make('oscillation_damping', model)
 
@@ -96,7 +94,7 @@ def damped(model: ArmModel, motion: Samples, strain: Callable[[], Array]) -> Law
     return torque
 
 
-def validate(model: ArmModel, train: Run, test: Run) -> tuple[Array, Array]:
+def validate(model: Arm, train: Run, test: Run) -> tuple[Array, Array]:
     """Squared errors of the strain that a model of one run predicts for another, and its power."""
     motion, strain = smooth(train)
     found = identify_strain([motion], [strain], model, GAUGES)

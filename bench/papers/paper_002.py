@@ -8,17 +8,17 @@ from armsense.errors import ArmsenseError
 from armsense.excite import BaseCylinder, Constraints
 from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.criteria import make_criterion
-from armsense.excite.first_guess import first_guess
 from armsense.excite.information import RigidInformation
 from armsense.excite.problem import Problem
+from armsense.excite.search import first_guess
 from armsense.excite.sqp import Iterate, Minimiser
-from armsense.identify.base_parameters import BaseParameters
-from armsense.identify.regression import ordinary
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import BaseParameters
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.trajectory.reference import Samples
 from armsense.types import Array
 from bench.papers.entry import larger, Progress, Row, smaller, Table
+from bench.papers.least_squares import ordinary
 from bench.papers.simulated import drive_rigid
 from bench.papers.symbolic_base_parameters import symbolic_base_parameters
 
@@ -51,7 +51,7 @@ COEFFICIENTS = np.array([[-0.0136, 0.5298, -0.0498, -0.1282, 0.3746],
 
 def make(progress: Progress) -> list[Table]:
     """Table I."""
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     base = symbolic_base_parameters(model, ('viscous', 'coulomb'), prefer=tuple(TABLE))
     progress('crs_a465: design')
     terms = COEFFICIENTS.shape[1]
@@ -72,7 +72,7 @@ def make(progress: Progress) -> list[Table]:
     return [_table(model, base, estimate.theta, information, volumes, W, tau)]
 
 
-def design(model: ArmModel, shape: CosinePolynomial, base: BaseCylinder | None) -> Array:
+def design(model: Arm, shape: CosinePolynomial, base: BaseCylinder | None) -> Array:
     """Coefficients of the best D-optimal motion within the printed limits, (3, 5)."""
     information = RigidInformation(model, NOISE, terms=('viscous', 'coulomb'))
     constraints = Constraints.of(model, 1.0, floor=None, self_distance=-10.0,
@@ -89,9 +89,8 @@ def design(model: ArmModel, shape: CosinePolynomial, base: BaseCylinder | None) 
     return problem.coefficients(min(feasible, key=lambda point: point.objective).y)
 
 
-def recording(model: ArmModel, base: BaseParameters, motion: Samples) -> tuple[Array, Array]:
+def recording(model: Arm, base: BaseParameters, motion: Samples) -> tuple[Array, Array]:
     """Regressor of the base parameters (4500, 21) and true torques (1500, 3), as driven."""
-    assert model.config is not None
     run = drive_rigid(make_plant(model.config), model, motion)
     step = motion.t[1] - motion.t[0]
     ddq = np.gradient(run.dq, step, axis=0)
@@ -99,7 +98,7 @@ def recording(model: ArmModel, base: BaseParameters, motion: Samples) -> tuple[A
     return regressor(model, base, run.q[keep], run.dq[keep], ddq[keep]), run.tau[keep]
 
 
-def regressor(model: ArmModel, base: BaseParameters, q: Array, dq: Array, ddq: Array) -> Array:
+def regressor(model: Arm, base: BaseParameters, q: Array, dq: Array, ddq: Array) -> Array:
     """Columns of the base parameters, (3 N, 21)."""
     eye = np.eye(3)
     W = np.hstack([model.torque_regressor_batch(q, dq, ddq),
@@ -108,15 +107,14 @@ def regressor(model: ArmModel, base: BaseParameters, q: Array, dq: Array, ddq: A
     return base.regressor(W)
 
 
-def _information(model: ArmModel, base: BaseParameters, motion: Samples) -> Array:
+def _information(model: Arm, base: BaseParameters, motion: Samples) -> Array:
     W = regressor(model, base, motion.q, motion.dq, motion.ddq)
     return np.asarray(W.T @ (W * np.tile(NOISE**-2.0, len(motion.t))[:, None]))
 
 
-def _table(model: ArmModel, base: BaseParameters, found: Array, ours: Array,
+def _table(model: Arm, base: BaseParameters, found: Array, ours: Array,
            volumes: list[float], W: Array, tau: Array) -> Table:
     leads = [base.parameter_names[k] for k in base.independent]
-    assert model.config is not None
     friction = [j.friction for j in model.config.joints.values()]
     exact = base.project(np.concatenate([model.parameters, [f.viscous for f in friction],
                                          [f.coulomb for f in friction]]))

@@ -17,7 +17,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from armsense.drive.elastic_joint import ElasticJoint
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim.mujoco_plant import MujocoPlant
 from armsense.trajectory.reference import Samples
 from armsense.types import Array
@@ -41,7 +41,7 @@ class Run(NamedTuple):
     strain: Array       # [1]
 
 
-def drive_rigid(plant: MujocoPlant, model: ArmModel, motion: Samples) -> Run:
+def drive_rigid(plant: MujocoPlant, model: Arm, motion: Samples) -> Run:
     """Computed torque with friction fed forward; `motion` is on the clock of the controller."""
     friction = [joint.friction for joint in plant.config.joints.values()]
     viscous = np.array([f.viscous for f in friction])
@@ -56,7 +56,7 @@ def drive_rigid(plant: MujocoPlant, model: ArmModel, motion: Samples) -> Run:
     return run_law(plant, motion.t, law)
 
 
-def drive_elastic(plant: MujocoPlant, model: ArmModel, motion: Samples) -> Run:
+def drive_elastic(plant: MujocoPlant, model: Arm, motion: Samples) -> Run:
     """Motors led along the angles that the springs need (thesis 000, eq. 3.28)."""
     config = plant.config
     springs = ElasticJoint.from_config(config)
@@ -111,7 +111,7 @@ def changed_arm(config: ArmConfig, links: Mapping[str, Mapping[str, str | float]
             inertia, `inertia` as another factor on the inertia.
         folder: Where the URDF goes; None: a temporary one.
     """
-    tree = ElementTree.fromstring(ArmModel.load(config).urdf)
+    tree = ElementTree.fromstring(Arm.load(config).urdf)
     for name, change in links.items():
         inertial = tree.find(f"link[@name='{name}']/inertial")
         assert inertial is not None

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.base import CellLayout
-from armsense.model import ArmModel
+from armsense.base.cell_layout import CellLayout
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
 from armsense.types import Array
@@ -52,9 +52,8 @@ def static_tables(seed: int = 0) -> list[StaticRow]:
 def _load(arm: str, frame: str, force: Array, seed: int,
           errors: CellErrors) -> tuple[Array, Array]:
     """Where the force acts, and the change of the felt wrench that it makes."""
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     config = model.config
-    assert config is not None
     assert config.load_cells is not None
     home = np.array(config.home)
     plant, layout = make_plant(config), CellLayout.of_config(config.load_cells)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.base_parameters import BaseParameters, readable, regrouped
-from armsense.model.arm_model import ArmModel
+from armsense.identify.estimation.base_parameters import BaseParameters, readable, regrouped
+from armsense.model.arm import Arm
 from armsense.types import Array
 
 Keys = NDArray[np.int64]
@@ -66,7 +66,7 @@ Vector = tuple[Function, Function, Function]
 
 
 def symbolic_base_parameters(
-    model: ArmModel,
+    model: Arm,
     terms: Sequence[str] = (),
     prefer: Sequence[str] | None = None,
 ) -> BaseParameters:
@@ -103,7 +103,7 @@ def in_words(base: BaseParameters, number: int) -> str:
     return readable(row, base.independent[number], spoken)
 
 
-def coefficient_matrix(model: ArmModel, terms: Sequence[str] = ()) -> Array:
+def coefficient_matrix(model: Arm, terms: Sequence[str] = ()) -> Array:
     """B of eq. 4.30: fundamental functions by parameters, equal rows only once, (k, p)."""
     n = model.n
     entries: dict[tuple[str, int, int, int], dict[int, float]] = {}
@@ -143,7 +143,7 @@ class _Link(NamedTuple):
     height: Function         # gravity times the position of the link frame
 
 
-def _links(model: ArmModel) -> list[_Link]:
+def _links(model: Arm) -> list[_Link]:
     """Forward recursion over the links."""
     zero = np.zeros(model.n)
     before, found = np.eye(4), []

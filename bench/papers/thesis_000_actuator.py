@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from bench.papers.biorob_sides import (
     actuator_exact,
     actuator_side,
@@ -56,7 +56,7 @@ SEARCHES = {
 
 def make_parameters(progress: Progress) -> list[Table]:
     """Tables 4.2 and 4.3."""
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     progress('biorob: design')
     excitation = moved(model, designed(model))
     found, exact = actuator_side(model, excitation), actuator_exact(model)
@@ -96,7 +96,7 @@ def make_parameters(progress: Progress) -> list[Table]:
 
 def make_searches(degree: int, progress: Progress) -> list[Table]:
     """Table A.1 (degree 3), A.2 (4) or A.3 (5)."""
-    model, name = ArmModel.load('biorob'), f'A.{degree - 2}'
+    model, name = Arm.load('biorob'), f'A.{degree - 2}'
     exact, check = actuator_exact(model), moved(model, evaluation(model))
     rows = []
     for function, (means, largest, torques) in SEARCHES[degree].items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 from bench.papers.biorob_sides import (
     actuator_side,
@@ -37,7 +37,7 @@ CRITERIA = {'d_optimal': (1.11, 6.48, (4.31e-3, 3.42e-3, 3.08e-3, 1.68e-3)),
 
 def make(progress: Progress) -> list[Table]:
     """Tables 4.4 and 4.5."""
-    model, lines = ArmModel.load('biorob'), load_lines()
+    model, lines = Arm.load('biorob'), load_lines()
     exact = np.array([value for _, value, _, _ in LINES])
     check = moved(model, evaluation(model))
     rows, values = [], {}

@@ -6,12 +6,12 @@ import dataclasses
 
 import numpy as np
 
-from armsense.identify.regression import ordinary
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 from armsense.trajectory.reference import Samples
 from armsense.types import Array
 from bench.papers.entry import Progress, Row, Table
+from bench.papers.least_squares import ordinary
 from bench.papers.simulated import drive_rigid
 
 # Motor: joint that it drives, b_eq [Nm s] on the motor side, f [Nm] on the joint side.
@@ -53,7 +53,7 @@ def _found(label: str, printed: float, ours: float) -> Row:
 def bench_test(joint: int, seed: int) -> tuple[float, float]:
     """b_eq on the motor side [Nm s] and f on the joint side [Nm] (eqs. 4.12-4.14)."""
     config = dataclasses.replace(ArmConfig.load('laas4'), gravity=(0.0, 0.0, 0.0))
-    model = ArmModel.load(config)
+    model = Arm.load(config)
     drive = list(config.joints.values())[joint]
     rng = np.random.default_rng(seed)
     plant = make_plant(config)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armsense.identify.feasible import is_consistent, link_bounds, solve_feasible
-from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.estimation.feasible import is_consistent, link_bounds, solve_feasible
 from armsense.identify.identify import identify, Options
-from armsense.identify.preprocess import motion
-from armsense.identify.recording import Recording
-from armsense.model import ArmConfig, ArmModel
+from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.filters import motion
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.reference import sample_grid
@@ -58,8 +58,8 @@ STRIBECK = 0.1                                                       # of Coulom
 class Data(NamedTuple):
     """Recordings of the simulated arm."""
 
-    nominal: ArmModel           # the CAD model
-    truth: ArmModel
+    nominal: Arm           # the CAD model
+    truth: Arm
     identification: Recording
     validation: Recording
 
@@ -87,8 +87,8 @@ def record(seconds: float = 20.0) -> Data:
         for (name, joint), v, c in zip(config.joints.items(), *FOUND_FRICTION, strict=True)}
     arm = changed_arm(dataclasses.replace(config, joints=joints),
                       {link: {'mass': factor} for link, factor in MASSES.items()})
-    truth = ArmModel.load(arm)
-    nominal = ArmModel.load(config).replace(armature=np.zeros(4))
+    truth = Arm.load(arm)
+    nominal = Arm.load(config).replace(armature=np.zeros(4))
     noise = np.array([j.current_sensor.noise * j.torque_per_ampere for j in joints.values()])
     runs = []
     for seed in (1, 2):
@@ -102,7 +102,7 @@ def record(seconds: float = 20.0) -> Data:
     return Data(nominal, truth, runs[0], runs[1])
 
 
-def regressor(model: ArmModel, recording: Recording) -> Array:
+def regressor(model: Arm, recording: Recording) -> Array:
     """[Y | dq | sign dq] of eq. 3.6, (N n, 12 n), by filtered positions."""
     moving = motion(recording, CUTOFF)
     n = model.n

@@ -8,26 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import signal
 
-from armsense.base import (
-    BaseObserver,
-    BaseObserverOptions,
-    CellLayout,
-    estimate_batch,
-    felt_regressor,
-    FeltMotion,
-    find_modes,
-    find_time_shift,
-    RecursiveEstimator,
-    RecursiveOptions,
-    VibrationMode,
-)
+from armsense.base.base_observer import BaseObserver, BaseObserverOptions
+from armsense.base.cell_layout import CellLayout
+from armsense.base.recursive_estimation import RecursiveEstimator
+from armsense.base.vibration import VibrationMode
 from armsense.detector import Detector, DetectorOptions, fit_false_alarm_threshold
-from armsense.model import ArmConfig, ArmModel
+from armsense.identify.estimation.recursive import RecursiveOptions
+from armsense.model import Arm, ArmConfig
 from armsense.model.arm_config import LoadCellsConfig
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
 from armsense.types import Array
 from armsense.velocity import WeightedRegression
+from bench.papers.batch_estimation import estimate_batch, felt_regressor, FeltMotion
+from bench.papers.free_run import find_modes, find_time_shift
 from bench.papers.simulated import changed_arm
 
 CONTROL, PERIOD = 2e-3, 0.01        # [s] of the controller, of encoders and cells
@@ -55,7 +49,7 @@ class Run(NamedTuple):
 
 def measure_zeego() -> dict[str, Any]:
     """Errors of the model in percent, and what forces are found."""
-    nominal = ArmModel.load('zeego')
+    nominal = Arm.load('zeego')
     config = _config(nominal)
     layout = CellLayout.of_config(_load_cells(config))
     truth = changed_arm(config, TRUTH)
@@ -76,8 +70,7 @@ def measure_zeego() -> dict[str, Any]:
             'zeego_time_shift_s': round(shift, 3), **detection}
 
 
-def _config(model: ArmModel) -> ArmConfig:
-    assert model.config is not None
+def _config(model: Arm) -> ArmConfig:
     return model.config
 
 
@@ -111,8 +104,8 @@ def _program(home: Array, seed: int, seconds: float) -> tuple[Array, Array, Arra
     return out[0], out[1], out[2]
 
 
-def _simulate(nominal: ArmModel, truth: ArmConfig, seed: int, seconds: float = 100.0) -> Run:
-    plant, model = make_plant(truth), ArmModel.load(truth)
+def _simulate(nominal: Arm, truth: ArmConfig, seed: int, seconds: float = 100.0) -> Run:
+    plant, model = make_plant(truth), Arm.load(truth)
     home = np.array(_config(nominal).home)
     q_d, dq_d, ddq_d = _program(home, seed, seconds)
     plant.reset(q_d[0])
@@ -171,7 +164,7 @@ def _motion(q: Array, felt: Array) -> FeltMotion:
     return FeltMotion(smooth[0][inner], smooth[1][inner], smooth[2][inner], low[inner])
 
 
-def _time_shift(model: ArmModel, layout: CellLayout, q: Array, felt: Array) -> float:
+def _time_shift(model: Arm, layout: CellLayout, q: Array, felt: Array) -> float:
     """Recordings begun at different times, as in the thesis."""
     lost = round(SHIFT / PERIOD)
     motion = _motion(q[lost:], felt[:-lost])
@@ -179,7 +172,7 @@ def _time_shift(model: ArmModel, layout: CellLayout, q: Array, felt: Array) -> f
     return find_time_shift(motion.felt, predicted, PERIOD).delay
 
 
-def _recursive(model: ArmModel, layout: CellLayout, motion: FeltMotion) -> RecursiveEstimator:
+def _recursive(model: Arm, layout: CellLayout, motion: FeltMotion) -> RecursiveEstimator:
     """Sample by sample; masses are known (section 4.3.4), the rest may change slowly."""
     noise = 10.0 * np.sqrt(np.diag(layout.covariance(_load_cells(_config(model)).noise)))
     estimator = RecursiveEstimator(model, layout, noise, RecursiveOptions(
@@ -192,12 +185,12 @@ def _recursive(model: ArmModel, layout: CellLayout, motion: FeltMotion) -> Recur
     return estimator
 
 
-def _predict(model: ArmModel, offset: Array, layout: CellLayout, motion: FeltMotion) -> Array:
+def _predict(model: Arm, offset: Array, layout: CellLayout, motion: FeltMotion) -> Array:
     Y = felt_regressor(model, layout, motion.q, motion.dq, motion.ddq)
     return np.asarray((Y @ np.concatenate([model.parameters, offset])).reshape(-1, 3))
 
 
-def _error(model: ArmModel, offset: Array, layout: CellLayout, motion: FeltMotion) -> float:
+def _error(model: Arm, offset: Array, layout: CellLayout, motion: FeltMotion) -> float:
     """Largest error of a moment against its largest value [%], the worse of x and y."""
     gap = np.abs(_predict(model, offset, layout, motion) - motion.felt)[:, 1:].max(axis=0)
     return float(100.0 * (gap / np.abs(motion.felt[:, 1:]).max(axis=0)).max())
@@ -205,7 +198,7 @@ def _error(model: ArmModel, offset: Array, layout: CellLayout, motion: FeltMotio
 
 # -- detection -------------------------------------------------------------------------------
 
-def _detection(model: ArmModel, offset: Array, layout: CellLayout, run: Run, ripple: float,
+def _detection(model: Arm, offset: Array, layout: CellLayout, run: Run, ripple: float,
                config: ArmConfig) -> dict[str, Any]:
     free = _residuals(model, offset, layout, run, _cells(config, layout, run.wrench, 10, ripple))
     modes = find_modes(free[200:], PERIOD)
@@ -226,7 +219,7 @@ def _detection(model: ArmModel, offset: Array, layout: CellLayout, run: Run, rip
             'zeego_modes_hz': [round(mode.frequency, 2) for mode in modes]}
 
 
-def _residuals(model: ArmModel, offset: Array, layout: CellLayout, run: Run, felt: Array,
+def _residuals(model: Arm, offset: Array, layout: CellLayout, run: Run, felt: Array,
                modes: tuple[VibrationMode, ...] = ()) -> Array:
     velocity = WeightedRegression(6, 8, PERIOD)
     observer = BaseObserver(model, layout, BaseObserverOptions(
@@ -237,7 +230,7 @@ def _residuals(model: ArmModel, offset: Array, layout: CellLayout, run: Run, fel
                      for q, c in zip(run.q, felt, strict=True)])
 
 
-def _share_found(force: float, thresholds: Any, model: ArmModel, offset: Array,
+def _share_found(force: float, thresholds: Any, model: Arm, offset: Array,
                  layout: CellLayout, run: Run, ripple: float, config: ArmConfig,
                  modes: tuple[VibrationMode, ...]) -> float:
     """Share of 24 downward pushes of one second that are found."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 
-model = ArmModel.load('laas4')
+model = Arm.load('laas4')
 q = np.array([0.0, 0.6, 0.0, -0.6])     # [rad]
 dq = np.zeros(4)                        # [rad/s]
 ddq = np.array([0.0, 2.0, 0.0, 0.0])    # [rad/s^2]

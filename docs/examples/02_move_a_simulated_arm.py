@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import Limits, point_to_point
 
-model = ArmModel.load('laas4')
+model = Arm.load('laas4')
 arm = ClosedLoop(model, seed=1)
 arm.run(0.2)                                        # the controller takes over and holds
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.watch.collision_monitor import CollisionMonitor
 
 PUSH = np.array([0.0, 12.0, 0.0])       # [N] sideways
 
-model = ArmModel.load('laas4')
+model = Arm.load('laas4')
 arm = ClosedLoop(model, monitor=CollisionMonitor(model), seed=1)
 arm.run(0.5)
 

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.watch.collision_monitor import CollisionMonitor
 
 URDF = """<robot name="pendulum"><link name="base_link"/><link name="rod"><inertial>
@@ -23,7 +23,7 @@ WEIGHT = 2 * 9.81 * 0.5 * math.cos(ANGLE)     # [Nm] that the motor must hold
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, 'pendulum.urdf')
     path.write_text(URDF)
-    model = ArmModel.load(path)
+    model = Arm.load(path)
 
 monitor = CollisionMonitor(model)
 for k in range(500):

@@ -6,10 +6,10 @@ The recording is made with another set of masses than the URDF's; they come back
 import numpy as np
 
 from armsense.identify.identify import identify
-from armsense.identify.recording import Recording
-from armsense.model import ArmModel
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
 
-model = ArmModel.load('crs_a465')
+model = Arm.load('crs_a465')
 truth = model.replace(parameters=1.15 * model.parameters)      # every link 15 % heavier
 
 t = np.arange(0.0, 20.0, 0.005)

@@ -2,9 +2,9 @@
 
 from armsense.excite.design import design_excitation
 from armsense.excite.design_options import DesignOptions
-from armsense.model import ArmModel
+from armsense.model import Arm
 
-model = ArmModel.load('crs_a465')
+model = Arm.load('crs_a465')
 design = design_excitation(model, DesignOptions(period=6.0, harmonics=3, starts=1, iterations=15))
 print(f'objective from {design.first_objective:.1f} (best of many random motions) to '
       f'{design.objective:.1f} in {design.iterations} steps')

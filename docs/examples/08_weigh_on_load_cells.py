@@ -3,9 +3,9 @@
 import numpy as np
 
 from armsense.base.cell_layout import CellLayout
-from armsense.model import ArmModel
+from armsense.model import Arm
 
-model = ArmModel.load('laas4')
+model = Arm.load('laas4')
 layout = CellLayout.of_config(model.config.load_cells)
 q, rest = np.array(model.config.home), np.zeros(model.n)
 

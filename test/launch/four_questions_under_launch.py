@@ -19,7 +19,7 @@ from launch import LaunchDescription
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'test'))
 
-from arm_system import ArmClient  # noqa: E402
+from arm_system import SystemClient  # noqa: E402
 from four_questions import (  # noqa: E402
     a_push_stops_the_arm,
     ARGUMENTS,
@@ -42,7 +42,7 @@ def generate_test_description():
 class TestRunningArm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = ArmClient()
+        cls.client = SystemClient()
 
     @classmethod
     def tearDownClass(cls):

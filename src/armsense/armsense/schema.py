@@ -55,6 +55,30 @@ def quantity(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def same_as(cls: type, name: str) -> Any:
+    """Field like one of another dataclass, which alone states default, range and meaning."""
+    field = next(field for field in dataclasses.fields(cls) if field.name == name)
+    return dataclasses.field(default=field.default, metadata=field.metadata)
+
+
+def part(cls: type[T], whole: Any, **others: Any) -> T:
+    """Instance of a dataclass: values of `whole` for the fields that both have, and others."""
+    names = ({field.name for field in dataclasses.fields(typing.cast(Any, cls))}
+             & {field.name for field in dataclasses.fields(whole)})
+    return cls(**{name: getattr(whole, name) for name in names} | others)
+
+
+def valid_values(rule: Mapping[str, Any]) -> str:
+    """What the metadata of a `quantity` allows, in words; '' is anything."""
+    if rule['choices']:
+        return ', '.join(rule['choices'])
+    if rule['low'] is not None and rule['high'] is not None:
+        return f'{rule["low"]:g} to {rule["high"]:g}'
+    bounds = ((name, rule[name]) for name in ('above', 'low', 'high'))
+    signs = {'above': '>', 'low': '>=', 'high': '<='}
+    return ', '.join(f'{signs[name]} {bound:g}' for name, bound in bounds if bound is not None)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """Mapping in a yaml file; anything else is an error that names the file."""
     try:
@@ -95,7 +119,8 @@ def load(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     return typing.cast(T, _convert(cls, data, where))
 
 
-def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: str | None) -> T:
+def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: str | None,
+                  former: Sequence[str] = ()) -> T:
     """Instance of the dataclass `cls` from a yaml file with the keys `format` and `arm`.
 
     Args:
@@ -104,12 +129,14 @@ def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: 
         what: It holds, with its article, for messages.
         version: `format` that is known.
         arm: A file of another arm is an error; None: any arm.
+        former: Keys of older files that mean nothing any more.
     """
     path = Path(path)
     data = read_yaml(path)
     if data.get('format') != version:
         raise BadValue(f'{path.name}: format', data.get('format'), f'{version}')
-    instance = load(cls, data, path.name)
+    instance = load(cls, {key: value for key, value in data.items() if key not in former},
+                    path.name)
     if arm is not None and data['arm'] != arm:
         raise ArmsenseError(f'{path.name} is {what} of arm {data["arm"]!r}; this arm is {arm!r}')
     return instance

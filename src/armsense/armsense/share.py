@@ -42,3 +42,16 @@ def find_arm(arm: str | Path) -> Path:
     if str(arm) not in arm_names():
         raise UnknownName('arm', arm, arm_names())
     return find(f'config/arms/{arm}.yaml')
+
+
+def message_definitions() -> dict[str, str]:
+    """Texts of our message types by name, such as `armsense_msgs/msg/Residual`."""
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    folders = [Path(p) / 'share' for p in prefixes if p]
+    folders += [parent / 'src' for parent in Path(__file__).resolve().parents]
+    for folder in folders:
+        files = sorted((folder / 'armsense_msgs' / 'msg').glob('*.msg'))
+        if files:
+            return {f'armsense_msgs/msg/{file.stem}': file.read_text() for file in files}
+    raise ArmsenseError('the message types of armsense_msgs were found in no workspace and no '
+                        'source tree')

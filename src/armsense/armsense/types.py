@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 import math
-from typing import NamedTuple
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import NamedTuple, TypeVar  # those of Python 3.10 are not generic
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Floats = Sequence[float]     # in loops over few joints faster than an array
 
-
+Values = TypeVar('Values', Array, Floats, default=Array)
+Progress = Callable[[float, str], None]   # share of the work that is done, 0 to 1; step in words
 
 
 def all_finite(*arrays: Array) -> bool:
@@ -67,18 +71,28 @@ class Reference(NamedTuple):
         return cls(np.array(q, float), zero, zero)
 
 
-class Command(NamedTuple):
+class Command(NamedTuple, Generic[Values]):
     """What the boards shall do until the next command, motor angles on the joint side, (n,) each.
 
     kp (position - theta) + ki integral(position - theta) + kd (velocity - dtheta) + torque
+
+    Control laws make it of arrays; behind the controller it is `Command[Floats]`.
     """
 
-    position: Array    # [rad]
-    velocity: Array    # [rad/s]
-    torque: Array      # [Nm] feed-forward
-    kp: Array          # [Nm/rad]
-    kd: Array          # [Nm s/rad]
-    ki: Array          # [Nm/(rad s)]
+    position: Values    # [rad]
+    velocity: Values    # [rad/s]
+    torque: Values      # [Nm] feed-forward
+    kp: Values          # [Nm/rad]
+    kd: Values          # [Nm s/rad]
+    ki: Values          # [Nm/(rad s)]
+
+
+class Collision(NamedTuple):
+    """What a controller needs to know of a collision."""
+
+    joint: str     # outermost joint beyond its threshold
+    link: str      # that was hit
+    seq: int = 0   # of the state in which it was felt
 
 
 def constant(values: Array) -> Array:
@@ -86,6 +100,11 @@ def constant(values: Array) -> Array:
     array = np.array(values, float)
     array.flags.writeable = False
     return array
+
+
+def as_floats(command: Command) -> Command[Floats]:
+    """The same for what stands behind a controller."""
+    return Command(*(values.tolist() for values in command))
 
 
 def torque_command(state: ArmState, torque: Array, zero: Array) -> Command:

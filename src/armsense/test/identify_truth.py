@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armsense.identify.recording import Recording
-from armsense.model import ArmModel
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
 from armsense.types import Array
 
 
@@ -15,8 +15,8 @@ from armsense.types import Array
 class Truth:
     """The arm that moves, the nominal one that is known, and the drives."""
 
-    nominal: ArmModel
-    arm: ArmModel
+    nominal: Arm
+    arm: Arm
     viscous: Array
     coulomb: Array
     noise: float = 0.02    # [Nm]
@@ -48,7 +48,7 @@ def fourier(t: Array, n: int, rng: np.random.Generator) -> tuple[Array, Array, A
 
 def make_truth(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> Truth:
     """laas4 with masses that differ from the nominal ones, and friction."""
-    nominal = ArmModel.load('laas4').replace(armature=np.zeros(4))
+    nominal = Arm.load('laas4').replace(armature=np.zeros(4))
     factor = np.repeat([1.2, 0.9, 1.15, 0.85], 10)
     arm = nominal.replace(parameters=factor * nominal.parameters, gravity=gravity)
     return Truth(nominal, arm, np.array([0.3, 0.25, 0.1, 0.1]), np.array([0.5, 0.4, 0.2, 0.15]))

@@ -4,21 +4,24 @@ import math
 
 import pytest
 
-from armsense.boards.arbiter import Arbiter, ArbiterSettings, Mode
+from armsense.boards.arbiter import Arbiter
 from armsense.boards.arm_limits import guard_limits
 from armsense.boards.command_guard import GuardLimits
+from armsense.boards.driver_settings import ArbiterSettings
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, Reading
-from armsense.model import ArmModel
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
+from armsense.model import Arm
 from armsense.share import arm_names
 from armsense.trajectory import Limits
+from armsense.types import Command
 
 MS = 1_000_000     # [ns]
 RESET = Fault(FaultKind.BOARD_RESET, 'board 0')
 SILENT = Fault(FaultKind.COMMAND_TIMEOUT)
 
 
-class Arm(Arbiter):
+class SmallArm(Arbiter):
     """One joint on a back end that forgets its zero when it is told to."""
 
     def __init__(self, **settings):
@@ -51,7 +54,7 @@ class Arm(Arbiter):
 
     def answer(self, seq=None, collision_seq=0, torque=1.0):
         n = [0.0]
-        self.give(JointCommand(n, n, [torque], n, n, n), self.seq if seq is None else seq,
+        self.give(Command(n, n, [torque], n, n, n), self.seq if seq is None else seq,
                   collision_seq)
 
     def start(self):
@@ -64,7 +67,7 @@ BRAKES = [5.0]     # kd of the safe state
 
 
 def test_it_follows_brakes_or_does_nothing():
-    arm = Arm()
+    arm = SmallArm()
     arm.answer()
     assert arm.cycle() is None                       # disabled
     arm.enable()
@@ -81,7 +84,7 @@ def test_it_follows_brakes_or_does_nothing():
 
 
 def test_a_stop_is_recorded_while_another_fault_is_latched():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.fail(SILENT)
     arm.emergency_stop()
     assert [fault.name for fault in arm.faults] == ['emergency_stop', 'command_timeout']
@@ -95,7 +98,7 @@ def test_a_stop_is_recorded_while_another_fault_is_latched():
 
 
 def test_nothing_replaces_a_stop():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.emergency_stop()
     arm.fail(SILENT)
     arm.lost.append(RESET)
@@ -108,7 +111,7 @@ def test_nothing_replaces_a_stop():
 
 
 def test_a_refused_enable_is_no_word_about_the_home_pose():
-    arm = Arm()
+    arm = SmallArm()
     arm.lost.append(RESET)
     arm.fail(SILENT)
     for _ in range(3):
@@ -119,7 +122,7 @@ def test_a_refused_enable_is_no_word_about_the_home_pose():
 
 
 def test_another_board_that_loses_its_zero_is_told_of_too():
-    arm = Arm()
+    arm = SmallArm()
     arm.fail(SILENT)
     arm.lost.append(RESET)
     arm.clear_fault()
@@ -129,7 +132,7 @@ def test_another_board_that_loses_its_zero_is_told_of_too():
 
 
 def test_a_stop_is_not_cleared_while_something_hinders():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.emergency_stop()
     arm.hindered = Fault(FaultKind.BOARD_LOST)
     assert 'does not answer' in arm.clear_fault().message
@@ -139,7 +142,7 @@ def test_a_stop_is_not_cleared_while_something_hinders():
 
 
 def test_who_is_too_fast_stays_in_the_safe_state():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.emergency_stop()
     arm.cycle(velocity=5.0)
     assert 'faster than its limit' in arm.clear_fault().message
@@ -154,7 +157,7 @@ def test_who_is_too_fast_stays_in_the_safe_state():
     lambda arm: arm.emergency_stop(), lambda arm: arm.disable(), lambda arm: arm.fail(SILENT),
     lambda arm: arm.release(), lambda arm: arm.enable()])
 def test_whatever_anybody_asks_for_ends_the_wish_to_enable(act):
-    arm = Arm()
+    arm = SmallArm()
     arm.wants_enable = True
     arm.cycle()
     assert arm.wants_enable
@@ -167,7 +170,7 @@ def test_whatever_anybody_asks_for_ends_the_wish_to_enable(act):
 
 @pytest.mark.parametrize('period', [1, 5, 10, 30])     # [ms] between two cycles
 def test_a_silent_controller_is_noticed_in_time_however_long_cycles_take(period):
-    arm = Arm().start()
+    arm = SmallArm().start()
     begin = arm.now
     while arm.mode == Mode.ENABLED:
         arm.cycle(period * MS)
@@ -177,7 +180,7 @@ def test_a_silent_controller_is_noticed_in_time_however_long_cycles_take(period)
 
 @pytest.mark.parametrize('period', [1, 5, 10, 15])
 def test_an_unanswered_collision_is_noticed_in_time(period):
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.report_collision(arm.seq)
     begin = arm.now
     while arm.mode == Mode.ENABLED:
@@ -188,7 +191,7 @@ def test_an_unanswered_collision_is_noticed_in_time(period):
 
 
 def test_an_answered_collision_is_none():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.report_collision(arm.seq)
     hit = arm.seq
     for _ in range(30):
@@ -200,7 +203,7 @@ def test_an_answered_collision_is_none():
 @pytest.mark.parametrize(('age', 'mode'), [(0, Mode.ENABLED), (20, Mode.ENABLED),
                                            (21, Mode.DAMPING)])     # [ms]
 def test_a_command_that_answers_an_old_state_is_stale(age, mode):
-    arm = Arm()
+    arm = SmallArm()
     for _ in range(50):
         arm.cycle()
     arm.enable()
@@ -211,7 +214,7 @@ def test_a_command_that_answers_an_old_state_is_stale(age, mode):
 
 
 def test_an_overtaken_command_is_none():
-    arm = Arm().start()
+    arm = SmallArm().start()
     for _ in range(50):
         arm.cycle()
         arm.answer()
@@ -220,7 +223,7 @@ def test_an_overtaken_command_is_none():
 
 
 def test_a_state_that_is_long_gone_is_too_old():
-    arm = Arm()
+    arm = SmallArm()
     for _ in range(2000):
         arm.cycle()
     arm.enable()
@@ -230,7 +233,7 @@ def test_a_state_that_is_long_gone_is_too_old():
 
 
 def test_what_was_said_to_a_driver_before_this_one_does_not_count():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.answer(3_600_000, collision_seq=3_600_000, torque=7.0)
     assert arm.cycle().torque == [1.0]
     arm.report_collision(3_600_000)                  # late; to be answered, and later ones too
@@ -245,7 +248,7 @@ def test_what_was_said_to_a_driver_before_this_one_does_not_count():
 
 @pytest.mark.parametrize('period', [1, 4, 30])
 def test_a_knock_is_no_overspeed_but_a_lasting_one_is(period):
-    arm = Arm(period=0.001 * period).start()
+    arm = SmallArm(period=0.001 * period).start()
     arm.cycle(period * MS, velocity=4.0)             # the fault begins at 3
     arm.answer()
     arm.cycle(period * MS)
@@ -264,7 +267,7 @@ def test_a_knock_is_no_overspeed_but_a_lasting_one_is(period):
 
 
 def test_the_end_is_braking_until_the_arm_rests():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.cycle()
     arm.release()
     position = 0.0
@@ -285,7 +288,7 @@ def test_the_end_is_braking_until_the_arm_rests():
 
 
 def test_the_end_is_bounded():
-    arm = Arm(brake_time=1.0).start()
+    arm = SmallArm(brake_time=1.0).start()
     arm.release()
     begin = arm.now
     while not arm.released and arm.now - begin < 5000 * MS:
@@ -294,7 +297,7 @@ def test_the_end_is_bounded():
 
 
 def test_a_fault_and_a_stop_outlive_the_end():
-    arm = Arm().start()
+    arm = SmallArm().start()
     arm.emergency_stop()
     arm.release()
     for _ in range(150):
@@ -308,7 +311,7 @@ def test_a_fault_and_a_stop_outlive_the_end():
 
 
 def test_who_drives_nothing_ends_at_once():
-    arm = Arm()
+    arm = SmallArm()
     arm.release()
     assert arm.released
 
@@ -318,7 +321,17 @@ def test_who_drives_nothing_ends_at_once():
 
 @pytest.mark.parametrize('name', arm_names())
 def test_the_arbiter_allows_what_controllers_do_and_no_more(name):
-    model = ArmModel.load(name)
+    model = Arm.load(name)
     guard, limits = guard_limits(model), Limits.of(model)
     for quantity in ('lower', 'upper', 'velocity', 'torque'):
         assert getattr(guard, quantity) == getattr(limits, quantity).tolist()
+
+
+def test_a_collision_of_the_time_before_disable_is_over_at_the_next_enable():
+    arm = SmallArm().start()
+    arm.report_collision(arm.seq)
+    arm.disable()
+    arm.cycle(after=50 * MS)
+    arm.start()
+    arm.cycle()
+    assert arm.mode == Mode.ENABLED, arm.fault

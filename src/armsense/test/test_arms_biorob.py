@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from armsense.identify.base_parameters import arm_base_parameters, base_parameters
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.model import Arm
 
 G = 9.81
 L1, L2, L3, L4 = 0.25, 0.30, 0.30, 0.20   # assumed lengths, as in the URDF
@@ -17,8 +17,8 @@ NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
 @pytest.fixture(scope='module')
-def model() -> ArmModel:
-    return ArmModel.load('biorob')
+def model() -> Arm:
+    return Arm.load('biorob')
 
 
 def unit(link: int, name: str) -> np.ndarray:
@@ -58,7 +58,7 @@ TABLE_45 = [
 ]
 
 
-def regressor(model: ArmModel, samples: int = 100) -> tuple[np.ndarray, np.ndarray]:
+def regressor(model: Arm, samples: int = 100) -> tuple[np.ndarray, np.ndarray]:
     q, dq, ddq = np.random.default_rng(0).uniform(-2, 2, (3, samples, 4))
     return model.torque_regressor_batch(q, dq, ddq), dq
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.identify.base_parameters import arm_base_parameters, base_parameters
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.model import Arm
 
 G, L2 = 9.81, 0.305
 # The table's parameters by the one that leads each line, and its exact values. Products of
@@ -21,8 +21,8 @@ OTHERS = [k for k in range(15) if k not in MOMENTS]
 
 
 @pytest.fixture(scope='module')
-def model() -> ArmModel:
-    return ArmModel.load('crs_a465')
+def model() -> Arm:
+    return Arm.load('crs_a465')
 
 
 @pytest.fixture(scope='module')

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.model.robot_description import find_description, load_description
 
 ARMS = ('biorob', 'crs_a255', 'crs_a465', 'laas4', 'seven', 'tudor', 'zeego')
@@ -25,8 +25,8 @@ def description(arm: str, **arguments: str) -> ElementTree.Element:
 
 
 @functools.cache
-def load(arm: str) -> ArmModel:
-    return ArmModel.load(arm)
+def load(arm: str) -> Arm:
+    return Arm.load(arm)
 
 
 def path_of(arm: str) -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.identify.base_parameters import arm_base_parameters, base_parameters
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.model import Arm
 
 # Table A.1, column CAD: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of links 1 to 4.
 TABLE_A1 = np.array([
@@ -21,8 +21,8 @@ G = 9.81
 
 
 @pytest.fixture(scope='module')
-def model() -> ArmModel:
-    return ArmModel.load('laas4')
+def model() -> Arm:
+    return Arm.load('laas4')
 
 
 def dh(a: float, d: float, alpha: float, theta: float) -> np.ndarray:

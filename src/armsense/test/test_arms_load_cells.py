@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.model.robot_description import find_description, load_description
 
 G = 9.81
 
 
-def a255(parameters: str) -> ArmModel:
+def a255(parameters: str) -> Arm:
     config = ArmConfig.load('crs_a255')
     path = find_description(config.urdf, config.folder)
-    return ArmModel(load_description(path, {'parameters': parameters}), config.joint_names,
+    return Arm(load_description(path, {'parameters': parameters}), config.joint_names,
                     tool_frame='tool', config=config)
 
 
-def total_mass(model: ArmModel) -> float:
+def total_mass(model: Arm) -> float:
     masses = ElementTree.fromstring(model.urdf).findall('link/inertial/mass')
     return sum(float(mass.get('value')) for mass in masses)
 
 
-def centers(model: ArmModel) -> np.ndarray:
+def centers(model: Arm) -> np.ndarray:
     pi = model.parameters.reshape(-1, 10)
     return pi[:, 1:4] / pi[:, :1]
 
 
-def moments(model: ArmModel) -> np.ndarray:
+def moments(model: Arm) -> np.ndarray:
     """Iyy, Izz about the link frames, (n, 2)."""
     return model.parameters.reshape(-1, 10)[:, [6, 9]]
 
@@ -59,7 +59,7 @@ def test_a255_is_table_3_3(parameters, expected):
 
 
 def test_a255_takes_the_updated_values():
-    np.testing.assert_array_equal(ArmModel.load('crs_a255').parameters, a255('updated').parameters)
+    np.testing.assert_array_equal(Arm.load('crs_a255').parameters, a255('updated').parameters)
 
 
 def test_a255_gravity_torques():
@@ -78,7 +78,7 @@ def test_a255_unknown_parameters():
 
 
 def test_zeego_is_table_4_1():
-    model = ArmModel.load('zeego')
+    model = Arm.load('zeego')
     np.testing.assert_allclose(model.masses[:3], [635, 240, 275])
     np.testing.assert_allclose(centers(model)[:3], [[0, 0, 0.3], [0.5, -0.3, 0], [0.5, 0, 0]],
                                atol=1e-12)
@@ -89,7 +89,7 @@ def test_zeego_is_table_4_1():
 
 def test_zeego_wrist_and_c_arm_are_link_4_of_the_table():
     # The three bodies behind the wrist together, at rest: link 4, moments about its centre.
-    pi = ArmModel.load('zeego').parameters.reshape(-1, 10)[3:].sum(axis=0)
+    pi = Arm.load('zeego').parameters.reshape(-1, 10)[3:].sum(axis=0)
     m, c = pi[0], pi[1:4] / pi[0]
     assert m == pytest.approx(187.0)
     np.testing.assert_allclose(c, [0.681, 0.254, 0.018])
@@ -102,12 +102,12 @@ def test_zeego_wrist_and_c_arm_are_link_4_of_the_table():
 
 def test_zeego_vertical_force():
     # Section 4.1 prints 13606 N: 1387 kg, so 50 kg more than the table, here those of the base.
-    model = ArmModel.load('zeego')
+    model = Arm.load('zeego')
     assert total_mass(model) * G == pytest.approx(13606.0, abs=1.0)
 
 
 def test_zeego_static_pose_and_table_4_2():
-    model = ArmModel.load('zeego')
+    model = Arm.load('zeego')
     p = model.frame_pose(np.array(model.config.home), 'link4')[:3, 3]
     np.testing.assert_allclose(p, [1.732, 0.055, 0.966], atol=1e-3)
     for force, mx, my in [(10, 9.7, 17.3), (20, 19.3, 34.6), (30, 29.0, 52.0), (40, 38.6, 69.3)]:
@@ -117,7 +117,7 @@ def test_zeego_static_pose_and_table_4_2():
 
 def test_zeego_static_moment_is_near_the_measured_one():
     # Section 4.3.1 measures about 7975 Nm about y; the table's model was 8 to 28 % off at best.
-    model = ArmModel.load('zeego')
+    model = Arm.load('zeego')
     zero = np.zeros(6)
     wrench = model.base_wrench(np.array(model.config.home), zero, zero)
     assert wrench[4] == pytest.approx(7975.0, rel=0.08)
@@ -126,7 +126,7 @@ def test_zeego_static_moment_is_near_the_measured_one():
 
 def test_zeego_gravity_torques():
     # Stretched out level, C-arm too: levers 0.5, 1.15 + 0.5, 1.15 + 1.345 + 0.681 m.
-    tau = ArmModel.load('zeego').gravity_torque(np.zeros(6))
+    tau = Arm.load('zeego').gravity_torque(np.zeros(6))
     shoulder = G * (240 * 0.5 + 275 * 1.65 + 187 * (1.15 + 1.345 + 0.681))
     elbow = G * (275 * 0.5 + 187 * (1.345 + 0.681))
     np.testing.assert_allclose(tau[[0, 1, 2, 4]], [0, shoulder, elbow, G * 187 * 0.681], atol=1e-8)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 G = 9.81
 
 
 @pytest.fixture(scope='module')
-def model() -> ArmModel:
-    return ArmModel.load('tudor')
+def model() -> Arm:
+    return Arm.load('tudor')
 
 
 def test_gears_and_encoders(model):

@@ -11,7 +11,8 @@ from rosbags.typesys import get_typestore, Stores
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.identify.robot_file import SourceConfig
 from armsense.recordings import bag_reader
-from armsense.recordings.bag_reader import _Reader, is_bag, RawMessage, read_bag
+from armsense.recordings.bag_files import is_bag, RawMessage
+from armsense.recordings.bag_reader import _Reader, read_bag
 
 JOINTS = ('a', 'b')
 SOURCE = SourceConfig()

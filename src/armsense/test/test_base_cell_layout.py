@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.base import CellLayout
+from armsense.base.cell_layout import CellLayout
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model import ArmConfig
 from armsense.model.arm_config import LoadCellsConfig

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.base import (
-    calibrate_cell,
-    CalibrationFile,
-    CellChecker,
-    CellLayout,
-    check_layout,
-)
+from armsense.base.cell_calibration import calibrate_cell, CalibrationFile
+from armsense.base.cell_check import CellChecker, check_layout
+from armsense.base.cell_layout import CellLayout
 from armsense.errors import ArmsenseError, BadValue
 
 SQUARE = [(0.1, 0.1), (-0.1, 0.1), (-0.1, -0.1), (0.1, -0.1)]

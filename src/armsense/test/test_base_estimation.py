@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.base import (
-    CellLayout,
+from armsense.base.base_regressor import FilteredRegressor, parameter_names
+from armsense.base.cell_layout import CellLayout
+from armsense.base.recursive_estimation import RecursiveEstimator
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.identify.estimation.feasible import is_consistent
+from armsense.identify.estimation.recursive import RecursiveOptions
+from armsense.model import Arm
+from bench.papers.batch_estimation import (
     estimate_batch,
     felt_parameters,
     felt_regressor,
     FeltMotion,
-    FilteredRegressor,
-    parameter_names,
-    RecursiveEstimator,
-    RecursiveOptions,
 )
-from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.feasible import is_consistent
-from armsense.model import ArmModel
 
 DT = 0.01
 CAROUSEL = """<robot name="carousel">
@@ -37,7 +36,7 @@ CAROUSEL = """<robot name="carousel">
 
 @pytest.fixture(scope='module')
 def arm():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     return model, CellLayout.of_config(model.config.load_cells)
 
 
@@ -94,7 +93,7 @@ def test_regressor_is_the_wrench(arm):
 def test_felt_parameters_of_a_known_chain():
     # One vertical axis: an upright cell base feels m only with the offset, mx and my alone,
     # Ixz and Iyz by dynamics; never Ixx, Iyy, Izz or mz.
-    model = ArmModel(CAROUSEL)
+    model = Arm(CAROUSEL)
     layout = CellLayout.upright([(0, 1), (1, -1), (-1, -1)])
     felt = felt_parameters(model, layout)
     found = {name.split(' ')[0].rstrip('1') for name in felt.names}

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.base import CellLayout
-from armsense.base.double_contact import DoubleContact
+from armsense.base.cell_layout import CellLayout
 from armsense.base.explanation import Explainer
 from armsense.base.fusion import ContactFusion, FusionOptions
-from armsense.base.link_surface import link_shapes
 from armsense.base.push_force import best_pushes, UNIQUE
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.geometry.capsules import arm_capsules
+from armsense.geometry.link_surface import link_shapes
+from armsense.model import Arm
+from bench.double_contact import DoubleContact
 
 CELLS = [(0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2)]
 RADIUS, LENGTH = 0.06, 0.24   # [m] of link3
@@ -22,7 +23,7 @@ CELL_NOISE = 0.05     # [N]
 
 @pytest.fixture(scope='module')
 def arm():
-    model = ArmModel.load('seven')
+    model = Arm.load('seven')
     layout = CellLayout.upright(CELLS)
     return model, layout, np.eye(7) * TAU_NOISE**2, layout.covariance(CELL_NOISE)
 
@@ -58,16 +59,31 @@ def test_shapes_of_the_urdf(arm):
         assert (np.hypot(*local[:2]) == pytest.approx(RADIUS)
                 or abs(local[2]) == pytest.approx(LENGTH / 2))
     with pytest.raises(ArmsenseError, match='no link has a collision shape'):
-        link_shapes(ArmModel(
+        link_shapes(Arm(
             '<robot name="bare"><link name="a"/><link name="b"><inertial><mass value="1"/>'
             '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
             '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
             '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'))
 
 
+def test_meshes_are_left_out_and_missed_only_where_they_are_needed():
+    shape = '<collision><geometry>{}</geometry></collision>'
+    model = Arm(
+        '<robot name="mixed"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        + shape.format('<mesh filename="package://none/x.stl"/>')
+        + shape.format('<box size="0.2 0.4 0.1"/>') + '</link>'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>')
+    (box,), = link_shapes(model).values()
+    assert (box.kind, box.size) == ('box', (0.1, 0.2, 0.05))
+    with pytest.raises(ArmsenseError, match=r'mixed: the collision shapes cannot be read.*boxes'):
+        arm_capsules(model)
+
+
 @pytest.mark.parametrize('kind', ['sphere', 'box'])
 def test_other_shapes_are_closed_surfaces(kind):
-    from armsense.base.link_surface import Shape
+    from armsense.geometry.link_surface import Shape
     shape = Shape(kind, (0.1,) if kind == 'sphere' else (0.1, 0.2, 0.05), np.eye(3), np.ones(3))
     rng = np.random.default_rng(0)
     places = shape.sample(0.04)

@@ -9,9 +9,11 @@ from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions
 from armsense.base.drift_follower import DriftFollower, TIME
 from armsense.detector import fixed_thresholds
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+
+pytestmark = pytest.mark.slow
 
 DT = 1e-3
 ALL = np.ones(4, bool)
@@ -20,7 +22,7 @@ STEP = 2 * np.pi / (4096 * 27)      # [rad] of a motor encoder behind its gear
 
 @pytest.fixture(scope='module')
 def model():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 class Bench:
@@ -265,11 +267,11 @@ def test_guessed_thresholds_and_an_arm_without_cells(model):
     monitor = BaseMonitor(model)
     assert (monitor.detector.threshold > 0).all()
     with pytest.raises(ArmsenseError, match='no load cells'):
-        BaseMonitor(ArmModel.load('biorob'))
+        BaseMonitor(Arm.load('biorob'))
 
 
 def test_vibration_floor_keeps_quiet(model):
-    options = BaseMonitorOptions(floor_factor=1.3)
+    options = BaseMonitorOptions(vibration_floor=1.3)
     results = {}
     for name, chosen in (('plain', BaseMonitorOptions()), ('floor', options)):
         bench = Bench(model)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from armsense.base import BaseObserver, BaseObserverOptions, CellLayout, VibrationMode
+from armsense.base.base_observer import BaseObserver, BaseObserverOptions
+from armsense.base.cell_layout import CellLayout
+from armsense.base.vibration import VibrationMode
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.sim import make_plant
 
@@ -17,7 +19,7 @@ DT = 1e-3
 
 @pytest.fixture(scope='module')
 def laas4():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     return model, CellLayout.of_config(model.config.load_cells)
 
 
@@ -30,7 +32,7 @@ def sines(t, n, amplitude=0.5, frequency=0.7):
 
 @pytest.mark.parametrize('arm', ['laas4', 'crs_a255', 'zeego'])
 def test_momentum_and_weight_give_the_wrench_without_acceleration(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     rng = np.random.default_rng(2)
     for _ in range(5):
         q, dq, ddq = rng.uniform(-1, 1, (3, model.n))

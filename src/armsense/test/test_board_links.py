@@ -25,7 +25,7 @@ def arm(tmp_path):
 @pytest.mark.parametrize(('hardware', 'text'), MISSING.items())
 def test_a_missing_bus_is_an_error_that_a_user_can_mend(arm, hardware, text):
     with pytest.raises(ArmsenseError, match=text):
-        open_links(ArmConfig.load(arm), Wiring(hardware))
+        open_links(ArmConfig.load(arm), Wiring(hardware=hardware))
 
 
 @pytest.mark.parametrize(('hardware', 'text'), MISSING.items())

@@ -5,8 +5,7 @@ import pytest
 from armsense.boards.board_monitor import BoardMonitor
 from armsense.boards.protocol import BoardState, MotorState
 from armsense.boards.protocol.messages import BoardStatus
-from armsense.boards.transport.counters import Outcome
-from armsense.boards.transport.link import Exchange
+from armsense.boards.transport.link import Exchange, Outcome
 from armsense.model import ArmConfig
 from armsense.schema import load
 
@@ -25,7 +24,7 @@ def observe(monitor, resistance=0.6, ready=BOTH):
     status = BoardStatus.build(system=True, enabled=BOTH, ready=ready)
     motor = MotorState(resistance=resistance)
     exchange = Exchange(BoardState(status, 5, (motor, motor), 7), Outcome.OK, True, None)
-    return monitor.observe(exchange, driving=False, position_may_jump=False)
+    return monitor.observe(exchange, 0, driving=False, position_may_jump=False)
 
 
 def test_a_coil_whose_resistance_nobody_stated_may_have_any():

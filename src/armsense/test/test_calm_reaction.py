@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from armsense.model import ArmModel
-from armsense.reaction.machine import Phase
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 
@@ -18,7 +18,7 @@ REFLEX = 0.3      # [s] in which the arm over-reacts
     ('laas4', (0.0, 15.0, 0.0)), ('laas4', (0.0, 0.0, -15.0)),
     ('seven', (0.0, 40.0, 0.0)), ('seven', (40.0, 0.0, 0.0))])
 def test_a_pushed_arm_yields_and_does_not_tremble(arm, force):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     detection = DetectionConfig.of(model)
     loop = ClosedLoop(model, monitor=CollisionMonitor(model, detection))
     loop.run(0.3)

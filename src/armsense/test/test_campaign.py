@@ -10,7 +10,7 @@ import pytest
 
 from armsense.cli import campaign_command
 from armsense.detector import fixed_thresholds
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.parallel import run_tasks
 from armsense.sim.campaign import identification, tasks
 from armsense.sim.campaign.campaign import Campaign
@@ -26,7 +26,9 @@ from armsense.sim.campaign.tasks import run_task, Task
 from armsense.watch import watch
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 
-MODEL = ArmModel.load('laas4')
+pytestmark = pytest.mark.slow
+
+MODEL = Arm.load('laas4')
 SETUP = Setup(arm='laas4', observers=('first_order',))
 KEYS = {'arm', 'collisions', 'missed', 'unobservable', 'free_hours', 'false_alarms', 'delay_ms',
         'min_force_n', 'link_accuracy', 'force_error_n'}
@@ -153,7 +155,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize('arm', ['biorob', 'tudor'])
 def test_elastic_arms_feel_a_hard_impact(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     observer = DetectionConfig.of(model).observer
     setup = Setup(arm=arm, observers=(observer,))
     known = Known(limits={(observer, 0): worker(setup).config.thresholds(model)})

@@ -14,7 +14,7 @@ from armsense.boards.protocol.messages import (
     MotorCommand,
 )
 from armsense.boards.transport.can_bus import ERROR_BUS_OFF, ERROR_RESTARTED
-from armsense.boards.transport.counters import Outcome
+from armsense.boards.transport.link import Outcome
 
 PERIOD = 0.01     # [s]
 ERROR_NO_ACKNOWLEDGE = 0x20

@@ -9,7 +9,7 @@ import pytest
 from armsense.base.base_monitor import BaseMonitor
 from armsense.base.imu_motion import ImuMotion
 from armsense.errors import BadValue
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim.arm_spec import ArmSpec
 from armsense.sim.carrier import Carrier, FASTEST, InertialUnit, SLOWEST, STILL
 from armsense.sim.mujoco_plant import make_plant
@@ -75,7 +75,7 @@ def test_gravity_less_acceleration_is_a_base_that_moves(without_friction, tilt):
 
 def ride(plant, carrier, unit, seconds):
     """Angle, torque and motion of the base, step by step; the arm holds its home softly."""
-    model, home = ArmModel.load('laas4'), np.array(plant.config.home)
+    model, home = Arm.load('laas4'), np.array(plant.config.home)
     holding, imu = model.gravity_torque(home), ImuMotion()
     plant.reset(home)
     for k in range(round(seconds / DT)):
@@ -95,8 +95,8 @@ def test_residual_of_a_swaying_arm(without_friction, noise):
     config = without_friction(ArmConfig.load('laas4'))
     plant, unit = make_plant(config), InertialUnit(3, **noise)
     carrier = Carrier(GRAVITY, sway=2.0, seed=1)
-    knowing, ignorant = (CollisionMonitor(ArmModel.load(config)) for _ in range(2))
-    model, known, unknown, expected = ArmModel.load(config), [], [], []
+    knowing, ignorant = (CollisionMonitor(Arm.load(config)) for _ in range(2))
+    model, known, unknown, expected = Arm.load(config), [], [], []
     for k, (q, torque, motion) in enumerate(ride(plant, carrier, unit, 2.5)):
         known.append(knowing.step(q, torque, (), (), True, DT, motion).filtered)
         unknown.append(ignorant.step(q, torque, (), (), True, DT).filtered)
@@ -111,7 +111,7 @@ def test_residual_of_a_swaying_arm(without_friction, noise):
 
 def test_noise_of_the_unit_does_not_stay_in_the_offset_of_the_cells():
     plant, unit, imu = make_plant('laas4'), InertialUnit(0), ImuMotion()
-    monitor = BaseMonitor(ArmModel.load('laas4'))
+    monitor = BaseMonitor(Arm.load('laas4'))
     home, gravity = np.array(plant.config.home), np.array(GRAVITY)
     force = monitor.layout.spread @ monitor.layout.felt(plant.base_wrench)
     residuals = []
@@ -129,7 +129,7 @@ def test_gravity_stays_when_the_arm_is_compiled_anew():
     plant.set_gravity(tilted)
     plant.reset(plant.config.home)
     plant.set_payload(0.5)
-    model = ArmModel.load('laas4').replace(gravity=tilted).with_payload(0.5, np.zeros(3))
+    model = Arm.load('laas4').replace(gravity=tilted).with_payload(0.5, np.zeros(3))
     np.testing.assert_allclose(plant.holding_torque, model.gravity_torque(
         np.array(plant.config.home)), atol=1e-9)
     with pytest.raises(BadValue, match='gravity'):

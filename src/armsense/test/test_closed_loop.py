@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armsense.boards.arm_driver import Mode
+from armsense.boards.mode import Mode
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
-from armsense.reaction.machine import Phase
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import point_to_point
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
@@ -17,7 +17,7 @@ from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 
 @pytest.fixture
 def model():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 def test_a_trajectory_is_followed_without_false_alarm(model):
@@ -75,7 +75,7 @@ def test_the_same_seed_is_the_same_run(model):
 @pytest.mark.parametrize('moving', [False, True])
 def test_a_driver_that_ends_lowers_the_arm_as_softly_as_the_safe_state(moving):
     """Joint 2 carries the arm; without current it would fall at 5 rad/s."""
-    model, fastest = ArmModel.load('laas4'), []
+    model, fastest = Arm.load('laas4'), []
     home = np.array([0.0, 0.3, 0.0, -0.3])
     for end in (lambda driver: driver.release(), lambda driver: driver.emergency_stop()):
         loop = ClosedLoop(model, seed=1, home=home)
@@ -99,7 +99,7 @@ def test_a_driver_that_ends_lowers_the_arm_as_softly_as_the_safe_state(moving):
 
 def test_an_arm_that_floats_after_a_collision_stays_slow_when_its_load_falls_off():
     """It was told of 0.3 kg, which now lift it; without a limit it reaches 3.6 rad/s."""
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     controller = MotionController(model, replace(ControllerConfig.of(model), floor=None))
     controller.reaction.choose('float')
     loop = ClosedLoop(model, controller=controller, monitor=CollisionMonitor(model), seed=1)

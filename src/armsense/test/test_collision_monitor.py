@@ -7,10 +7,10 @@ import pytest
 
 from armsense.detector import fixed_thresholds, Thresholds
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 PHASE = np.array([0.0, 0.5, 1.0, 1.5])
 
 
@@ -144,7 +144,7 @@ def test_a_contact_without_a_pose_is_not_estimated():
 
 @pytest.mark.parametrize('rate', [50.0, 40.0, 10.0])
 def test_a_slow_arm_is_watched_in_every_state(rate):
-    model = ArmModel.load(replace(MODEL.config, rate=rate))
+    model = Arm.load(replace(MODEL.config, rate=rate))
     monitor = CollisionMonitor(model)
     dts = (1.0 + 0.01 * np.random.default_rng(0).standard_normal(40)) / rate
     dts[20] *= 2.0                                    # one state is lost
@@ -153,7 +153,7 @@ def test_a_slow_arm_is_watched_in_every_state(rate):
 
 
 def test_elastic_joints_cannot_be_watched_from_the_motors_alone():
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     home = np.array(model.config.home)
     with pytest.raises(ArmsenseError, match='the states have no joint_position'):
         CollisionMonitor(model).step(home, np.zeros(4), [], [], True, 0.0)

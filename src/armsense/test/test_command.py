@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from armsense.cli.command import answer, check_target
+from armsense.cli.command import answer
 from armsense.errors import ArmsenseError
 
 
@@ -35,15 +35,6 @@ def test_errors_and_ctrl_c_are_one_line(capsys):
 def test_what_the_system_refuses_is_one_line(capsys, error, text):
     assert answer('walk', lambda: fail(error), as_json=False) == 1
     assert capsys.readouterr() == ('', f'walk: {text}\n')
-
-
-def test_a_result_needs_a_folder(tmp_path):
-    check_target(None)
-    check_target(tmp_path / 'new.yaml')
-    with pytest.raises(ArmsenseError, match='there is no folder'):
-        check_target(tmp_path / 'nowhere' / 'new.yaml')
-    with pytest.raises(ArmsenseError, match='it is a folder'):
-        check_target(tmp_path)
 
 
 def test_other_errors_are_not_hidden():

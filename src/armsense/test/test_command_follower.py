@@ -8,7 +8,7 @@ from armsense.control import ArmState, board_torque
 from armsense.control.command_follower import CommandFollower, REACH
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits
 
 DT = 1e-3
@@ -18,7 +18,7 @@ NAMES = ['joint4', 'joint2', 'gripper', 'joint1', 'joint3']   # any order, and o
 
 @pytest.fixture
 def model():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_positions_and_velocities_are_kept_within_the_limits(model, follower):
     assert (follower.step(at_limit, False, DT).velocity >= -limits.velocity).all()
 
 
-@pytest.mark.parametrize('name', sorted(ControllerConfig.of(ArmModel.load('laas4')).laws))
+@pytest.mark.parametrize('name', sorted(ControllerConfig.of(Arm.load('laas4')).laws))
 def test_no_finite_input_gives_more_torque_than_there_is(model, name):
     limit = Limits.of(model).torque * (1 + 1e-6)
     follower = CommandFollower(model, ControllerConfig.of(model).make(name, model))

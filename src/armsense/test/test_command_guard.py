@@ -6,7 +6,7 @@ import pytest
 
 from armsense.boards.command_guard import CommandGuard, GuardLimits
 from armsense.boards.faults import FaultKind
-from armsense.boards.joint_map import JointCommand
+from armsense.types import Command
 
 LIMITS = {'lower': [-1.0, -2.0], 'upper': [1.0, 2.0], 'velocity': [3.0, 4.0], 'torque': [5.0, 6.0],
           'damping': [0.5, 0.7], 'names': ['a', 'b'], 'position_margin': 0.25,
@@ -22,10 +22,10 @@ def guard():
 def command(**changes):
     fields = {'position': [0.0, 0.0], 'velocity': [0.0, 0.0], 'torque': [0.0, 0.0],
               'kp': [10.0, 10.0], 'kd': [0.1, 0.2], 'ki': [0.0, 0.0]}
-    return JointCommand(**(fields | changes))
+    return Command(**(fields | changes))
 
 
-@pytest.mark.parametrize('field', JointCommand._fields)
+@pytest.mark.parametrize('field', Command._fields)
 @pytest.mark.parametrize('value', [nan, inf, -inf])
 def test_a_number_that_is_none_is_named(guard, field, value):
     fault = guard.check(command(**{field: [0.0, value]}), HERE)
@@ -127,4 +127,4 @@ def test_a_state_that_is_no_number_is_beyond_its_limits(guard):
 def test_the_safe_state_brakes_and_pulls_nowhere(guard):
     zeros = [0.0, 0.0]
     assert guard.damping([0.3, 0.4]) == ([0.3, 0.4], zeros, zeros, zeros, [0.5, 0.7], zeros)
-    assert guard.limp([0.3, 0.4]) == ([0.3, 0.4], zeros, zeros, zeros, zeros, zeros)
+    assert guard.no_torque([0.3, 0.4]) == ([0.3, 0.4], zeros, zeros, zeros, zeros, zeros)

@@ -13,13 +13,13 @@ from armsense.detector import (
     touchable,
 )
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 ZERO = (0.0, 0.0, 0.0)
 
 
 @lru_cache(maxsize=1)
-def seven() -> ArmModel:
+def seven() -> Arm:
     """Seven joints, alternately along the arm and across it; links 0.15 to 0.25 m long."""
     lengths = (0.20, 0.20, 0.25, 0.20, 0.22, 0.15, 0.15)
     parts, parent, offset = ['<link name="base"/>'], 'base', 0.0
@@ -33,7 +33,7 @@ def seven() -> ArmModel:
             f'<child link="link{k}"/><origin xyz="0 0 {offset}"/><axis xyz="{axis}"/>'
             '<limit lower="-3" upper="3" velocity="3" effort="100"/></joint>')
         parent, offset = f'link{k}', length
-    return ArmModel(f'<robot name="seven">{"".join(parts)}</robot>', tool_frame='link7')
+    return Arm(f'<robot name="seven">{"".join(parts)}</robot>', tool_frame='link7')
 
 
 SEVEN_CAPSULES = [LinkCapsule(f'link{k}', ZERO, (0.0, 0.0, length), 0.0)
@@ -46,8 +46,8 @@ LAAS_CAPSULES = [
 
 
 @lru_cache(maxsize=1)
-def laas() -> ArmModel:
-    return ArmModel.load('laas4')
+def laas() -> Arm:
+    return Arm.load('laas4')
 
 
 ARMS = pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from armsense.base.base_monitor import BaseMonitor
 from armsense.base.contact_watch import ContactWatch, Side
 from armsense.detector import fixed_thresholds
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
 from armsense.watch.collision_monitor import CollisionMonitor
@@ -21,7 +21,7 @@ class Bench:
     """laas4 held by its motors, both observers and the watch."""
 
     def __init__(self):
-        model = ArmModel.load('laas4')
+        model = Arm.load('laas4')
         self.plant = make_plant('laas4')
         self.plant.reset(POSE)
         self.model, config = model, model.config

@@ -10,10 +10,12 @@ from armsense.control import ArmState, board_torque
 from armsense.control.config import ControllerConfig
 from armsense.control.goal import GoalRefused
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import Limits, point_to_point
+
+pytestmark = pytest.mark.slow
 
 DT = 1e-3
 
@@ -52,7 +54,7 @@ class Bench:
     """A controller on a plant whose state it sees exactly, and the torque steps that it makes."""
 
     def __init__(self, arm, law):
-        model = ArmModel.load(smooth(ArmModel.load(arm).config))
+        model = Arm.load(smooth(Arm.load(arm).config))
         self.limits, self.plant = Limits.of(model), make_plant(model.config)
         config = dataclasses.replace(ControllerConfig.of(model), floor=None,
                                      path_tolerance=(0.0,))
@@ -79,7 +81,7 @@ class Bench:
 
 @pytest.mark.parametrize(('arm', 'cycles'), [('laas4', 25), ('biorob', 25), ('tudor', 60)])
 def test_switching_between_any_two_laws_in_motion_makes_no_torque_step(arm, cycles):
-    laws = [law for law in ControllerConfig.of(ArmModel.load(arm)).laws if law != 'float']
+    laws = [law for law in ControllerConfig.of(Arm.load(arm)).laws if law != 'float']
     walk, worst = pairs_in_a_row(laws), {}
     bench = Bench(arm, walk[0])
     bench.run(100)
@@ -93,7 +95,7 @@ def test_switching_between_any_two_laws_in_motion_makes_no_torque_step(arm, cycl
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
 def test_a_moving_arm_starts_and_ends_floating_without_a_torque_step(arm):
     worst = {}
-    for law in ControllerConfig.of(ArmModel.load(arm)).laws:
+    for law in ControllerConfig.of(Arm.load(arm)).laws:
         if law != 'float':
             bench = Bench(arm, law)
             bench.run(250)
@@ -105,7 +107,7 @@ def test_a_moving_arm_starts_and_ends_floating_without_a_torque_step(arm):
 
 
 def test_a_payload_is_taken_over_without_a_jump_and_carried():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     limits = Limits.of(model)
     loop = ClosedLoop(model, controller=MotionController(model, law='pd_gravity'))
     loop.run(0.5)
@@ -127,7 +129,7 @@ def test_a_payload_is_taken_over_without_a_jump_and_carried():
 
 
 def test_a_hand_leads_the_floating_arm_and_the_next_law_stays_there():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     loop = ClosedLoop(model)
     loop.run(0.3)
     loop.controller.switch('float')

@@ -10,14 +10,16 @@ from armsense.control import ArmState
 from armsense.control.goal import GoalRefused, GoalStatus
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
-from armsense.reaction import CollisionEvent
+from armsense.model import Arm
 from armsense.trajectory import ErrorCode, point_to_point
+from armsense.types import Collision
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reference_checker import ReferenceChecker
 
-MODELS = {name: ArmModel.load(name) for name in ('laas4', 'seven')}
+pytestmark = pytest.mark.slow
+
+MODELS = {name: Arm.load(name) for name in ('laas4', 'seven')}
 DT = 1e-3
 
 
@@ -130,7 +132,7 @@ def test_what_is_overtaken_while_it_is_planned_never_begins(what, delay):
         zero = np.zeros(4)
         if what == 'collision':
             controller.step(ArmState.rigid(driven.q, zero), zero,
-                            CollisionEvent('joint1', 'link3'), DT)
+                            Collision('joint1', 'link3'), DT)
         elif what == 'off':
             controller.rest()
             driven.run(DT)

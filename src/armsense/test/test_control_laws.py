@@ -21,13 +21,13 @@ from armsense.control.active_law import ActiveLaw
 from armsense.control.config import ControllerConfig
 from armsense.drive import FrictionModel
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits, QuinticSpline
 
 sys.path.insert(0, str(Path(__file__).parent))
 from control_helpers import ElasticArm, RigidArm
 
-LAAS4, BIOROB, TUDOR = (ArmModel.load(arm) for arm in ('laas4', 'biorob', 'tudor'))
+LAAS4, BIOROB, TUDOR = (Arm.load(arm) for arm in ('laas4', 'biorob', 'tudor'))
 HOME = np.array(LAAS4.config.home)
 DT = 1e-3
 
@@ -126,7 +126,7 @@ def test_pi_velocity_is_the_board_law_of_equation_4_5():
 def test_pid_integral_runs_on_the_host_unless_the_boards_integrate():
     config = LAAS4.config
     boards = dataclasses.replace(config.boards, protocol='laas_inhouse')
-    inhouse = ArmModel.load(dataclasses.replace(config, boards=boards))
+    inhouse = Arm.load(dataclasses.replace(config, boards=boards))
     state, goal = ArmState.rigid(HOME, np.zeros(4)), Reference.at_rest(HOME + 0.01)
     on_board, on_host = make('pid_position', inhouse), make('pid_position')
     assert on_board.step(state, goal, DT).ki.all()
@@ -187,7 +187,7 @@ def undamped(model):
         joint, elastic=dataclasses.replace(joint.elastic, damping=0.0),
         friction=dataclasses.replace(joint.friction, coulomb=0.0, viscous=0.0))
         for name, joint in model.config.joints.items()}
-    return ArmModel.load(dataclasses.replace(model.config, joints=joints))
+    return Arm.load(dataclasses.replace(model.config, joints=joints))
 
 
 def test_elastic_feed_forward_alone_drives_the_links_along_the_motion():
@@ -339,7 +339,7 @@ def test_every_law_is_offered_by_exactly_one_node():
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor', 'crs_a465', 'zeego'])
 def test_every_configured_law_can_be_made_and_steps(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     config = ControllerConfig.of(model)
     q = np.array(model.config.home or np.zeros(model.n))
     state = ArmState.rigid(q, np.zeros(model.n), strain=np.zeros(model.n))

@@ -15,13 +15,13 @@ from armsense.control.config import ControllerConfig
 from armsense.control.course import Segment
 from armsense.control.goal import Goal
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import fourier_test, Limits
 
 sys.path.insert(0, str(Path(__file__).parent))
 from control_helpers import ElasticArm, RigidArm
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)
 LIMITER = Limiter(MODEL, LIMITS)
 DT = 1e-3
@@ -110,7 +110,7 @@ def arm_for(model):
 
 @pytest.mark.parametrize('name', ['laas4', 'biorob'])
 def test_switching_any_two_laws_in_motion_makes_no_torque_step(name):
-    model = ArmModel.load(name)
+    model = Arm.load(name)
     limits = Limits.of(model)
     laws = [law for law in ControllerConfig.of(model).laws if law != 'float']
     path = fourier_test(model, seed=3, frequency=0.2, use=0.6)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from armsense.boards.protocol.crc import (
+from armsense.boards.protocol.spi import (
     crc32_mpeg2,
     crc_bytes,
     crc_bytes_low_word_first,

@@ -269,6 +269,7 @@ def test_nan_is_passed_over():
 
 def test_same_input_gives_the_same_events():
     residuals = np.random.default_rng(0).normal(0.0, 0.7, (3000, 3))
+
     def events(unit):
         return [(k, d.joint, d.time) for k, d in feed(unit, residuals)]
     unit = detector(release_time=0.001)

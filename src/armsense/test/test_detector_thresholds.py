@@ -23,6 +23,8 @@ from armsense.detector import (
 from armsense.detector.extreme_value import fit_tail, tail_maxima
 from armsense.errors import ArmsenseError
 
+pytestmark = pytest.mark.slow
+
 DT = 0.01  # [s]
 SEPARATION = 0.5  # [s]
 UNSEEN_HOURS = 30  # one alarm an hour gives 30 +- 5

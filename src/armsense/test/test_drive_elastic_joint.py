@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from armsense.drive import DriveReading, ElasticJoint, make_drive
+from armsense.drive import ElasticJoint, make_drive
 from armsense.model import ArmConfig
+from armsense.types import ArmState
 
 # Thesis 000, table 4.2, column 'exact', and d_i of table 4.5.
 STIFFNESS = np.array([17.5, 10.0, 6.0, 6.0])
@@ -46,7 +47,7 @@ def test_link_torque_is_the_gradient_of_the_spring_energy(biorob):
     for k in range(4):
         step = 1e-6 * np.eye(4)[k]
         gradient[k] = (biorob.energy(theta, q + step) - biorob.energy(theta, q - step)) / 2e-6
-    reading = DriveReading(theta, still, still, q, still)
+    reading = ArmState(q, still, theta, still, still)
     np.testing.assert_allclose(biorob.link_torque(reading), -gradient, atol=1e-7)
 
 
@@ -56,7 +57,7 @@ def test_power_through_the_springs_is_never_created(biorob):
         theta, dtheta, q, dq = random_state(seed)
         still = np.zeros(4)
         load = biorob.spring_torque(theta, dtheta, q, dq)
-        out = biorob.link_torque(DriveReading(theta, dtheta, still, q, dq)) @ dq
+        out = biorob.link_torque(ArmState(q, dq, theta, dtheta, still)) @ dq
         h = 1e-6
         stored = (biorob.energy(theta + h * dtheta, q + h * dq)
                   - biorob.energy(theta - h * dtheta, q - h * dq)) / (2 * h)
@@ -70,7 +71,7 @@ def test_motor_position_puts_the_torque_on_the_links(biorob):
     q, torque, still = rng.normal(size=4), rng.normal(size=4), np.zeros(4)
     theta = biorob.motor_position(q, torque)
     np.testing.assert_allclose(
-        biorob.link_torque(DriveReading(theta, still, still, q, still)), torque, atol=1e-12)
+        biorob.link_torque(ArmState(q, still, theta, still, still)), torque, atol=1e-12)
 
 
 def test_without_coupling_the_motor_position_is_eq_3_28():

@@ -2,12 +2,12 @@ import math
 
 import pytest
 
-from armsense.boards.arm_driver import Mode
 from armsense.boards.arm_limits import guard_limits
 from armsense.boards.effort_bridge import EffortBridge, StampClock
-from armsense.boards.joint_map import JointCommand
+from armsense.boards.mode import Mode
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.types import Command
 
 NAMES = ['joint3', 'joint1', 'joint4', 'joint2']      # another order than the arm's
 Q = [0.3, 0.1, 0.4, 0.2]
@@ -16,7 +16,7 @@ ZERO = [0.0] * 4
 
 @pytest.fixture
 def bridge():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     return EffortBridge(model, guard_limits(model))
 
 
@@ -27,7 +27,7 @@ def read(bridge, q=Q, dq=ZERO, effort=ZERO):
 def command(**changes):
     values = dict(position=[0.1, 0.2, 0.3, 0.4], velocity=ZERO, torque=ZERO, kp=[10.0] * 4,
                   kd=[1.0] * 4, ki=ZERO)
-    return JointCommand(**{**values, **changes})
+    return Command(**{**values, **changes})
 
 
 def enabled(bridge):
@@ -142,7 +142,7 @@ class Robot:
     """Tells its state every `period` [s]; the clock is the test's."""
 
     def __init__(self, period):
-        model = ArmModel.load('laas4')
+        model = Arm.load('laas4')
         self.now, self.period = 10**9, round(period * 1e9)
         self.bridge = EffortBridge(model, guard_limits(model), clock=lambda: self.now)
         for _ in range(20):

@@ -6,7 +6,7 @@ import pytest
 from armsense.boards.arm_limits import guard_limits
 from armsense.boards.effort_bridge import EffortBridge
 from armsense.control.drivetrain import Drivetrain
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.mujoco_plant import make_plant
 
 
@@ -14,7 +14,7 @@ class Robot:
     """An arm whose joint states come at a rate, and whose efforts act a state late."""
 
     def __init__(self, arm, rate, late=1, pauses=()):
-        self.model, self.period = ArmModel.load(arm), round(1000 / rate)   # [ms]
+        self.model, self.period = Arm.load(arm), round(1000 / rate)   # [ms]
         self.pauses = pauses or (self.period,)     # [ms] between states, again and again
         self.plant = make_plant(self.model.config, seed=1)
         self.plant.reset(self.model.config.home)

@@ -3,10 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from armsense.drive import DriveReading, ElasticJoint
-from armsense.model import ArmConfig, ArmModel
+from armsense.drive import ElasticJoint
+from armsense.model import Arm, ArmConfig
 from armsense.model.arm_config import ElasticConfig, EncoderConfig, FrictionConfig
 from armsense.sim import make_plant
+from armsense.types import ArmState
 
 # Thesis 000, table 4.2.
 STIFFNESS = np.array([17.5, 10.0, 6.0, 6.0])
@@ -22,7 +23,7 @@ def coupling_ratio(config):
 
 
 def test_resting_deflection_is_torque_over_stiffness(biorob, run):
-    plant, model = make_plant(biorob), ArmModel.load(biorob)
+    plant, model = make_plant(biorob), Arm.load(biorob)
     q = np.array([0.4, 0.7, -0.9, 0.3])
     plant.reset(q)
     g, r = model.gravity_torque(q), coupling_ratio(biorob)
@@ -39,7 +40,7 @@ def test_static_push_deflects_by_K_inverse_tau(biorob, run):
     config = dataclasses.replace(biorob, gravity=(0.0, 0.0, 0.0), joints={
         name: dataclasses.replace(joint, friction=FrictionConfig())
         for name, joint in biorob.joints.items()})
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     q = np.array([0.0, 0.7, -0.9, 0.3])
     plant.reset(q)
     theta = plant.state.motor_position
@@ -118,7 +119,7 @@ def test_cable_of_joint_4_follows_joint_3(biorob, run):
 
 def test_link_torque_of_the_drive_model_moves_the_links(biorob, run):
     """The observer's question: M ddq + C dq + g = link_torque of the readings."""
-    plant, model = make_plant(biorob), ArmModel.load(biorob)
+    plant, model = make_plant(biorob), Arm.load(biorob)
     drive = ElasticJoint.from_config(biorob)
     plant.reset([0.0, 0.9, -0.7, 0.3])
     hold, dt = plant.holding_torque, 1e-4
@@ -129,8 +130,8 @@ def test_link_torque_of_the_drive_model_moves_the_links(biorob, run):
     for before, here, after in zip(steps[::50], steps[1::50], steps[2::50], strict=False):
         ddq = (after.joint_velocity - before.joint_velocity) / (2 * dt)
         needed = model.inverse_dynamics(here.joint_position, here.joint_velocity, ddq)
-        given = drive.link_torque(DriveReading(
-            here.motor_position, here.motor_velocity, 0 * hold, here.joint_position,
-            here.joint_velocity))
+        given = drive.link_torque(ArmState(
+            here.joint_position, here.joint_velocity, here.motor_position, here.motor_velocity,
+            0 * hold))
         worst = max(worst, np.abs(needed - given).max())
     assert worst < 0.01

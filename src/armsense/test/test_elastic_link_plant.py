@@ -4,10 +4,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from armsense.drive import DriveReading, make_drive
+from armsense.drive import make_drive
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
+from armsense.types import ArmState
 
 G = 9.81
 CLAMP = 0.06   # [kg] at the end of blade 3
@@ -109,7 +110,7 @@ def test_mode_of_a_blade_with_a_heavy_tip(tudor, beam):
 
 def test_straight_arm_has_the_inertia_of_the_urdf(tudor, without_friction):
     config = without_friction(tudor, gravity=(0.0, 0.0, 0.0))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     q = np.array([0.2, 0.6, -0.4])
     plant.reset(q)
     M = np.zeros((plant.model.nv, plant.model.nv))
@@ -122,7 +123,7 @@ def test_straight_arm_has_the_inertia_of_the_urdf(tudor, without_friction):
 
 
 def test_base_wrench_at_rest_is_the_weight(tudor):
-    plant, model = make_plant(tudor), ArmModel.load(tudor)
+    plant, model = make_plant(tudor), Arm.load(tudor)
     q = plant.state.joint_position
     expected = model.base_wrench_regressor(q, 0 * q, 0 * q) @ model.parameters
     assert plant.base_wrench[2] == pytest.approx(expected[2], rel=1e-4)
@@ -173,14 +174,14 @@ def test_vibration_dies_with_the_configured_damping(tudor, run):
 
 def test_drive_model_reads_the_gravity_torque_from_the_strain(tudor):
     """Paper 001, eq. 7, through the sensors: within 4 % of the rigid model's gravity."""
-    plant, model = make_plant(tudor), ArmModel.load(tudor)
+    plant, model = make_plant(tudor), Arm.load(tudor)
     drive = make_drive(tudor, model=model)
     for q in ([0.0, 0.2, 0.1], [0.0, 0.785, -0.785], [0.5, 1.2, -1.5]):
         plant.reset(q)
         state = plant.state
-        torque = drive.link_torque(DriveReading(
-            state.motor_position, state.motor_velocity, np.zeros(3), state.joint_position,
-            state.joint_velocity, state.strain))
+        torque = drive.link_torque(ArmState(
+            state.joint_position, state.joint_velocity, state.motor_position,
+            state.motor_velocity, np.zeros(3), state.strain))
         gravity = model.gravity_torque(state.joint_position)
         np.testing.assert_allclose(torque[1:], gravity[1:], atol=0.04 * gravity[1])
 

@@ -18,6 +18,7 @@ from armsense.boards.emulator import (
     UnknownFault,
 )
 from armsense.boards.emulator.can_board import CanFrame
+from armsense.boards.emulator.loopback import LoopbackTransport
 from armsense.boards.protocol import (
     AllOnes,
     AllZeros,
@@ -29,12 +30,12 @@ from armsense.boards.protocol import (
     WrongLength,
 )
 from armsense.boards.protocol import udriver_can as can_wire
-from armsense.boards.transport import LoopbackTransport, Outcome, SpiLink
+from armsense.boards.transport import Outcome, SpiLink
 
 DT = 1e-3
 
 
-class Arm:
+class SmallArm:
     """Two boards in a rack, shafts held, and a host with one link per board."""
 
     def __init__(self, *faults: Fault, seed=0, timeout_ms=20, alignment=0.02, enable=True):
@@ -73,7 +74,7 @@ def bad(exchanges):
 
 
 def test_without_faults_every_exchange_is_good():
-    zero, one = Arm().cycle(200)
+    zero, one = SmallArm().cycle(200)
     assert bad(zero) == bad(one) == 0
     assert all(exchange.accepted for exchange in zero[1:])
 
@@ -84,7 +85,7 @@ def test_without_faults_every_exchange_is_good():
     ('reply_short', Outcome.MALFORMED, WrongLength), ('reply_shifted', Outcome.CRC, None),
     ('board_lost', Outcome.DROP, None)])
 def test_damaged_replies(name, outcome, error):
-    arm = Arm(Fault(name, board=1, start=0.100, duration=0.010))
+    arm = SmallArm(Fault(name, board=1, start=0.100, duration=0.010))
     zero, one = arm.cycle(200)
     assert bad(zero) == 0
     assert bad(one) == 10
@@ -98,14 +99,14 @@ def test_damaged_replies(name, outcome, error):
 
 @pytest.mark.parametrize('name', ['command_bit_flip', 'command_short', 'command_shifted'])
 def test_damaged_commands_are_rejected_and_starve_the_watchdog(name):
-    arm = Arm(Fault(name, board=0, start=0.100, duration=0.010))
+    arm = SmallArm(Fault(name, board=0, start=0.100, duration=0.010))
     zero, one = arm.cycle(200)
     assert bad(zero) == bad(one) == 0                  # replies stay intact
     rejected = [k for k, exchange in enumerate(zero) if k and not exchange.accepted]
     assert rejected == list(range(100, 110))
     assert arm.rack.boards[0].rejected_frames == 10
     assert arm.rack.boards[0].error is BoardError.NONE
-    longer = Arm(Fault(name, board=0, start=0.100, duration=0.030))
+    longer = SmallArm(Fault(name, board=0, start=0.100, duration=0.030))
     longer.cycle(200)
     assert longer.rack.boards[0].error is BoardError.RECEIVE_TIMEOUT
 
@@ -114,7 +115,7 @@ def test_damaged_commands_are_rejected_and_starve_the_watchdog(name):
     (Fault('drop', start=0.1), 1), (Fault('drop_burst', start=0.1, parameters={'count': 7}), 7),
     (Fault('board_lost', start=0.1), 101)])
 def test_drops(fault, lost):
-    arm = Arm(fault)
+    arm = SmallArm(fault)
     zero, one = arm.cycle(200)
     assert outcomes(zero).count(Outcome.DROP) == lost
     assert bad(one) == 0
@@ -124,7 +125,8 @@ def test_drops(fault, lost):
 
 def test_probability_is_seeded():
     def lost(seed):
-        arm = Arm(Fault('board_lost', parameters={'probability': 0.2}), seed=seed, timeout_ms=0)
+        arm = SmallArm(Fault('board_lost', parameters={'probability': 0.2}), seed=seed,
+                       timeout_ms=0)
         zero, _ = arm.cycle(1000)
         return [exchange.outcome is Outcome.DROP for exchange in zero]
 
@@ -134,17 +136,17 @@ def test_probability_is_seeded():
 
 
 def test_stale_reply():
-    zero, _ = Arm(Fault('stale_reply', start=0.1, duration=0.01)).cycle(200)
+    zero, _ = SmallArm(Fault('stale_reply', start=0.1, duration=0.01)).cycle(200)
     assert outcomes(zero).count(Outcome.STALE) == 9    # the first one is still fresh
     assert len({exchange.state.timestamp_ms for exchange in zero[99:109]}) == 1
 
 
 def test_stale_timestamp_and_index():
-    zero, _ = Arm(Fault('stale_timestamp', start=0.1, duration=0.02)).cycle(200)
+    zero, _ = SmallArm(Fault('stale_timestamp', start=0.1, duration=0.02)).cycle(200)
     frozen = zero[99:118]
     assert len({exchange.state.timestamp_ms for exchange in frozen}) == 1
     assert Outcome.STALE in outcomes(frozen)
-    zero, _ = Arm(Fault('stale_index', start=0.1, duration=0.02)).cycle(200)
+    zero, _ = SmallArm(Fault('stale_index', start=0.1, duration=0.02)).cycle(200)
     assert len({exchange.state.last_index for exchange in zero[100:118]}) == 1
     assert not any(exchange.accepted for exchange in zero[101:118])
     assert zero[150].accepted
@@ -153,7 +155,7 @@ def test_stale_timestamp_and_index():
 @pytest.mark.parametrize(('name', 'last', 'first'), [
     ('timestamp_near_wrap', 65535, 0), ('clock_overflow', 1073740 & 0xFFFF, 0)])
 def test_clock_wraps(name, last, first):
-    zero, _ = Arm(Fault(name, start=0.1, parameters={'lead': 0.02})).cycle(200)
+    zero, _ = SmallArm(Fault(name, start=0.1, parameters={'lead': 0.02})).cycle(200)
     stamps = [exchange.state.timestamp_ms for exchange in zero]
     wrap = max(k for k in range(1, 200) if stamps[k] < stamps[k - 1])
     assert (stamps[wrap - 1], stamps[wrap]) == (last, first)
@@ -165,7 +167,7 @@ def test_clock_wraps(name, last, first):
     ('encoder_fault', {'motor': 0}, BoardError.ENCODER_1),
     ('encoder_fault', {'motor': 1}, BoardError.ENCODER_2)])
 def test_board_errors_stop_the_motors(name, parameters, error):
-    arm = Arm(Fault(name, start=0.1, parameters=parameters))
+    arm = SmallArm(Fault(name, start=0.1, parameters=parameters))
     arm.current = 1.0
     zero, one = arm.cycle(99)
     assert arm.torque[0] == pytest.approx(0.022)
@@ -178,7 +180,7 @@ def test_board_errors_stop_the_motors(name, parameters, error):
 
 
 def test_board_reset_in_motion():
-    arm = Arm(Fault('board_reset', start=0.1), alignment=0.02)
+    arm = SmallArm(Fault('board_reset', start=0.1), alignment=0.02)
     arm.cycle(90)
     arm.shaft = [3.0] * 4
     before = arm.cycle(9)[0][-1].state
@@ -193,14 +195,14 @@ def test_board_reset_in_motion():
 @pytest.mark.parametrize(('motor', 'error'), [
     (0, BoardError.ENCODER_1), (1, BoardError.ENCODER_2)])
 def test_alignment_failure(motor, error):
-    arm = Arm(Fault('alignment_failure', parameters={'motor': motor}))
+    arm = SmallArm(Fault('alignment_failure', parameters={'motor': motor}))
     zero, one = arm.cycle(50)
     assert zero[-1].state.status.error is error
     assert one[-1].state.status.motor_ready == (True, True)
 
 
 def test_index_missing():
-    arm = Arm(Fault('index_missing', board=0, parameters={'motor': 1}))
+    arm = SmallArm(Fault('index_missing', board=0, parameters={'motor': 1}))
     arm.cycle(50)
     arm.shaft = [0.0, 10.0, 0.0, 10.0]
     zero, one = arm.cycle(5)
@@ -209,7 +211,7 @@ def test_index_missing():
 
 
 def test_lost_counts():
-    arm = Arm(Fault('lost_counts', start=0.1, parameters={'motor': 1, 'counts': 100}))
+    arm = SmallArm(Fault('lost_counts', start=0.1, parameters={'motor': 1, 'counts': 100}))
     arm.cycle(98)
     zero, _ = arm.cycle(10)
     positions = [exchange.state.motors[1].position for exchange in zero]
@@ -220,7 +222,7 @@ def test_lost_counts():
 
 @pytest.mark.parametrize('checked', [True, False])
 def test_rollover(checked):
-    arm = Arm(Fault('rollover', start=0.1))
+    arm = SmallArm(Fault('rollover', start=0.1))
     arm.rollover_error = checked
     arm.cycle(99)
     zero, _ = arm.cycle(5)
@@ -230,7 +232,7 @@ def test_rollover(checked):
 
 
 def test_swapped_boards():
-    arm = Arm(Fault('swapped_boards', start=0.1, duration=0.05))
+    arm = SmallArm(Fault('swapped_boards', start=0.1, duration=0.05))
     arm.cycle(90)
     arm.shaft = [1.0, 1.0, 2.0, 2.0]
     zero, one = arm.cycle(30)
@@ -259,7 +261,7 @@ def test_can_bus_off():
 
 
 def test_faults_at_run_time_and_their_log():
-    arm = Arm()
+    arm = SmallArm()
     arm.cycle(50)
     fault = Fault('board_lost', board=1, start=arm.rack.time, duration=0.005)
     arm.rack.inject(fault)
@@ -270,7 +272,7 @@ def test_faults_at_run_time_and_their_log():
 
 
 def test_two_faults_at_once():
-    arm = Arm(Fault('reply_bit_flip', start=0.1, duration=0.02),
+    arm = SmallArm(Fault('reply_bit_flip', start=0.1, duration=0.02),
               Fault('drop', start=0.11, parameters={'count': 2}))
     zero, _ = arm.cycle(200)
     assert outcomes(zero).count(Outcome.CRC) == 18
@@ -294,7 +296,7 @@ def test_configuration_entry():
     (Fault('can_bus_off'), "'can_bus_off' on a spi board; known there: ")])
 def test_wrong_faults_name_the_valid_ones(fault, text):
     with pytest.raises(UnknownFault, match=text):
-        Arm().rack.inject(fault)
+        SmallArm().rack.inject(fault)
 
 
 def test_every_fault_is_exercised_and_described():

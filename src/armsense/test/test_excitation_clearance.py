@@ -7,7 +7,7 @@ from armsense.errors import ArmsenseError
 from armsense.excite.chain import Chain
 from armsense.excite.clearance_rows import BaseCylinder, ClearanceRows
 from armsense.geometry.capsules import arm_capsules, closest_points
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Clearance
 
 ARMS = ('laas4', 'crs_a465', 'tudor')
@@ -19,7 +19,7 @@ def random_poses(model, count, seed=0):
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'crs_a465', 'zeego'])
 def test_points_and_their_derivatives_are_those_of_pinocchio(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     chain, q = Chain(model), random_poses(model, 5)
     place = chain.place(q)
     zero = np.zeros(model.n)
@@ -53,7 +53,7 @@ def test_closest_points_of_segments_are_those_of_a_search():
 
 @pytest.mark.parametrize('arm', ARMS)
 def test_capsules_are_never_further_apart_than_the_shapes(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     home, q = np.array(model.config.home), random_poses(model, 60)
     rows = ClearanceRows(model, home, floor=None, self_distance=0.0, base_cylinder=None)
     exact = Clearance(model, floor=None, self_distance=0.0)
@@ -70,7 +70,7 @@ def test_capsules_are_never_further_apart_than_the_shapes(arm):
 
 @pytest.mark.parametrize('arm', ARMS)
 def test_heights_are_never_above_those_of_the_shapes(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     home, q = np.array(model.config.home), random_poses(model, 60)
     floor = -5.0                                    # low enough to keep every link
     rows = ClearanceRows(model, home, floor=floor, self_distance=0.0, base_cylinder=None)
@@ -82,7 +82,7 @@ def test_heights_are_never_above_those_of_the_shapes(arm):
 
 
 def test_gradients_match_finite_differences():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     rows = ClearanceRows(model, np.array(model.config.home), floor=0.0, self_distance=0.02,
                          base_cylinder=BaseCylinder(0.1))
     q, h = random_poses(model, 40, seed=2), 1e-6
@@ -100,7 +100,7 @@ def test_gradients_match_finite_differences():
 
 
 def test_base_cylinder_is_a_radius_about_the_first_axis():
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     away = np.array([0.0, 0.0, -1.0])
     rows = ClearanceRows(model, away, floor=None, self_distance=0.02,
                          base_cylinder=BaseCylinder(0.33))
@@ -115,7 +115,7 @@ def test_base_cylinder_is_a_radius_about_the_first_axis():
 
 
 def test_one_capsule_per_shape_with_its_link():
-    capsules = arm_capsules(ArmModel.load('laas4'))
+    capsules = arm_capsules(Arm.load('laas4'))
     assert [(c.name, c.link) for c in capsules] == [
         ('base_link', 0), ('link1', 1), ('link2', 2), ('link3', 3), ('link4', 4)]
     upper = capsules[2]                             # cylinder of 0.30 m and radius 25 mm

@@ -13,21 +13,23 @@ from armsense.excite import (
     DesignOptions,
     make_criterion,
 )
-from armsense.excite.first_guess import first_guess
 from armsense.excite.fourier_series import FourierSeries
 from armsense.excite.information import RigidInformation
 from armsense.excite.problem import Problem
+from armsense.excite.search import first_guess
 from armsense.excite.sqp import Minimiser
 from armsense.excite.verify import Verifier
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Clearance, Limits
+
+pytestmark = pytest.mark.slow
 
 SHORT = DesignOptions(starts=1, guesses=6, iterations=25, time_limit=0.0, seed=3)
 
 
 @pytest.fixture(scope='module')
 def laas4():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 @pytest.fixture(scope='module')
@@ -149,14 +151,14 @@ def test_a_tight_torque_limit_binds(laas4):
     ('tudor', {'criterion': 'e_optimal'}),
 ])
 def test_every_kind_and_criterion_improves_on_its_guess(arm, options):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     result = design_excitation(model, replace(SHORT, guesses=3, iterations=8, **options))
     assert result.objective < result.first_objective
     assert_feasible(model, result)
 
 
 def test_a_motion_between_two_poses_stays_feasible():
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     start, end = np.array([-1.0, 0.8, -0.8]), np.array([1.0, 0.9, -0.6])
     result = design_excitation(model, replace(SHORT, kind='cosine_polynomial', iterations=6),
                                start=start, end=end)
@@ -167,7 +169,7 @@ def test_a_motion_between_two_poses_stays_feasible():
 
 
 def test_an_arm_known_by_its_urdf_alone_starts_in_the_middle_of_its_range(laas4):
-    bare = ArmModel(laas4.urdf, laas4.joint_names, tool_frame='tool', name='bare')
+    bare = Arm(laas4.urdf, laas4.joint_names, tool_frame='tool', name='bare')
     result = design_excitation(bare, replace(SHORT, guesses=3, iterations=6))
     assert result.excitation.start == (0.0, 0.0, 0.0, 0.0)
     assert result.excitation.quality.torque_noise == pytest.approx(0.01 * bare.effort_limits)

@@ -15,7 +15,7 @@ from armsense.excite.excitation import UsedLimits
 from armsense.excite.fourier_series import FourierSeries
 from armsense.excite.polynomial import Polynomial
 from armsense.excite.preview import preview_figure
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 HOME = np.array([0.0, 0.6, 0.0, -0.6])
 AWAY = np.array([0.2, 0.4, -0.3, -0.1])
@@ -25,7 +25,7 @@ SHAPES = [FourierSeries(HOME, 4.0, 3), CosinePolynomial(HOME, AWAY, 4.0, 5),
 
 @pytest.fixture(scope='module')
 def laas4():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 def make(model, shape, seed=0):
@@ -84,8 +84,7 @@ def test_quality_is_that_of_the_recorded_samples(laas4):
     excitation = make(laas4, shape)
     t = np.arange(4000) / 1000.0
     samples = shape.motion(excitation.coefficient_matrix, t)
-    from armsense.excite.information import RigidInformation
-    from armsense.excite.linearised import Motion, regressor
+    from armsense.excite.information import Motion, regressor, RigidInformation
     information = RigidInformation(laas4)
     motion = Motion(samples.q, samples.dq, samples.ddq)
     [M] = information.matrices(regressor(laas4, motion), motion, 1.0)

@@ -7,9 +7,15 @@ from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.excite.criteria import make_criterion
 from armsense.excite.elastic_information import ElasticInformation
 from armsense.excite.fourier_series import FourierSeries
-from armsense.excite.information import RigidInformation, SMOOTHING, torque_noise
-from armsense.excite.linearised import linearise, Motion, regressor
-from armsense.model import ArmModel
+from armsense.excite.information import (
+    linearise,
+    Motion,
+    regressor,
+    RigidInformation,
+    SMOOTHING,
+    torque_noise,
+)
+from armsense.model import Arm
 
 PERIOD, COUNT = 6.0, 60
 
@@ -29,7 +35,7 @@ def arm_motion(model, seed=0):
 
 @pytest.mark.parametrize(('arm', 'rank'), [('laas4', 32), ('crs_a465', 22), ('biorob', 26)])
 def test_base_columns_are_all_that_can_be_told_apart(arm, rank):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     terms = ('viscous',) if arm == 'biorob' else ('inertia', 'viscous', 'coulomb')
     information = RigidInformation(model, terms=terms)
     rng = np.random.default_rng(1)
@@ -45,7 +51,7 @@ def test_base_columns_are_all_that_can_be_told_apart(arm, rank):
 
 
 def test_matrix_is_the_weighted_sum_over_samples():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     information = RigidInformation(model, noise=[0.1, 0.2, 0.3, 0.4])
     motion, x, _ = arm_motion(model)
     m = motion(x)
@@ -59,7 +65,7 @@ def test_matrix_is_the_weighted_sum_over_samples():
 
 
 def test_regressor_derivatives_match_central_differences():
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     motion, x, _ = arm_motion(model)
     point, h = linearise(model, motion(x)), 1e-5
     state = np.hstack(point.motion)
@@ -77,7 +83,7 @@ def test_regressor_derivatives_match_central_differences():
 @pytest.mark.parametrize('name', ['d_optimal', 'a_optimal', 'e_optimal', 'condition', 'o1'])
 @pytest.mark.parametrize('arm', ['laas4', 'biorob'])
 def test_gradient_by_the_coefficients_matches_finite_differences(arm, name):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     information = (RigidInformation(model) if arm == 'laas4'
                    else ElasticInformation(model, PERIOD / COUNT))
     criterion = make_criterion(name)
@@ -101,7 +107,7 @@ def test_gradient_by_the_coefficients_matches_finite_differences(arm, name):
 
 
 def test_two_sided_information_has_both_regressors_of_thesis_000():
-    model = ArmModel.load('biorob')
+    model = Arm.load('biorob')
     information = ElasticInformation(model, PERIOD / COUNT)
     motion, x, _ = arm_motion(model)
     m = motion(x)
@@ -119,7 +125,7 @@ def test_two_sided_information_has_both_regressors_of_thesis_000():
 
 
 def test_noise_follows_the_current_sensor_and_bad_values_are_named():
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     np.testing.assert_allclose(torque_noise(model), [5.0, 4.0, 3.0])
     with pytest.raises(BadValue, match='3 numbers > 0 Nm'):
         RigidInformation(model, noise=[1.0, -1.0, 1.0])

@@ -6,12 +6,11 @@ import pytest
 from armsense.excite.constraints import Constraints
 from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.criteria import make_criterion
-from armsense.excite.first_guess import first_guess
-from armsense.excite.information import RigidInformation
-from armsense.excite.linearised import Motion, regressor
+from armsense.excite.information import Motion, regressor, RigidInformation
 from armsense.excite.problem import Problem
+from armsense.excite.search import first_guess
 from armsense.excite.sqp import Minimiser
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 PERIOD, RATE = 5.0, 300.0                         # 0.2 Hz, 1500 samples
 SWEEP = np.array([5 * np.pi / 3, np.pi, np.pi])   # of the cycloidal motions; see the first test
@@ -64,7 +63,7 @@ def test_optimised_coefficients_use_the_limits(optimised):
 
 
 def test_friction_uncertainty_is_that_of_table_1(optimised):
-    information = RigidInformation(ArmModel.load('crs_a465'), noise=[5.0, 4.0, 3.0],
+    information = RigidInformation(Arm.load('crs_a465'), noise=[5.0, 4.0, 3.0],
                                    terms=('viscous', 'coulomb'))
     motion = Motion(optimised.q, optimised.dq, optimised.ddq)
     [M] = information.matrices(regressor(information.model, motion), motion, 1.0)
@@ -77,7 +76,7 @@ def test_friction_uncertainty_is_that_of_table_1(optimised):
 
 
 def test_optimised_is_better_than_cycloidal_by_the_d_criterion(optimised):
-    information = RigidInformation(ArmModel.load('crs_a465'), noise=[5.0, 4.0, 3.0],
+    information = RigidInformation(Arm.load('crs_a465'), noise=[5.0, 4.0, 3.0],
                                    terms=('viscous', 'coulomb'))
     criterion = make_criterion('d_optimal')
     cycloid = CosinePolynomial(-SWEEP / 2, SWEEP / 2, PERIOD, 5).motion(
@@ -91,7 +90,7 @@ def test_optimised_is_better_than_cycloidal_by_the_d_criterion(optimised):
 
 
 def test_our_optimum_is_better_than_the_printed_one_under_the_same_limits(optimised):
-    model = ArmModel.load('crs_a465')
+    model = Arm.load('crs_a465')
     information = RigidInformation(model, noise=[5.0, 4.0, 3.0], terms=('viscous', 'coulomb'))
     motion = Motion(optimised.q, optimised.dq, optimised.ddq)
     [M] = information.matrices(regressor(model, motion), motion, 1.0)

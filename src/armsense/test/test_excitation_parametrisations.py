@@ -10,7 +10,7 @@ from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.fourier_series import FourierSeries
 from armsense.excite.kinds import KINDS, rebuild_shape, size_shape
 from armsense.excite.polynomial import Polynomial
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 START, END = np.array([0.3, -0.7, 1.1]), np.array([-0.4, 0.2, 0.9])
 SHAPES = {
@@ -144,7 +144,7 @@ def test_aprbs_schedules_of_joints_differ():
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_sizing_keeps_the_band_limit_and_rebuilds_the_same_motion(kind):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     home = np.array(model.config.home)
     constraints = Constraints.of(model, band_limit=0.5)
     shape = size_shape(kind, home, home, constraints, period=40.0 if kind == 'aprbs' else 10.0,
@@ -156,7 +156,7 @@ def test_sizing_keeps_the_band_limit_and_rebuilds_the_same_motion(kind):
 
 
 def test_errors_name_the_bad_value():
-    constraints = Constraints.of(ArmModel.load('laas4'), band_limit=0.4)
+    constraints = Constraints.of(Arm.load('laas4'), band_limit=0.4)
     with pytest.raises(BadValue, match=r'0\.5.*<= the band limit of 0\.4 Hz'):
         size_shape('fourier', np.zeros(4), np.zeros(4), constraints, period=10.0, harmonics=5,
                    seed=0)

@@ -9,6 +9,8 @@ from robot_data import write_motion, write_robot
 
 from armsense.cli.identify_command import main
 
+pytestmark = pytest.mark.slow
+
 DAY = 86400.0
 FIRST = 1.7e9     # [s] of the epoch
 

@@ -40,8 +40,21 @@ def test_imports_go_down_or_to_a_neighbour():
     assert not [pair for pair in between_rooms() if FLOOR[pair[1]] > FLOOR[pair[0]]]
 
 
+def test_identify_has_floors_of_its_own():
+    """Its rooms; then what stands at its top; then arms with springs, which use all of it."""
+    room, floors = ROOT / 'identify', ('signals', 'friction', 'estimation', '', 'elastic')
+    for path in room.rglob('*.py'):
+        own = path.relative_to(room).parent.name
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith('armsense.identify.'):
+                used = node.module.split('.')[2]
+                used = used if used in floors else ''
+                assert floors.index(used) <= floors.index(own), f'{path}: {node.module}'
+
+
 def test_no_rooms_need_each_other():
-    below = {room: {b for a, b in between_rooms() if a == room} for room in FLOOR}
+    pairs = between_rooms()
+    below = {room: {b for a, b in pairs if a == room} for room in FLOOR}
     for _ in FLOOR:                                # as long as the longest chain
         below = {room: seen.union(*(below[b] for b in seen)) for room, seen in below.items()}
     assert not [room for room, seen in below.items() if room in seen]

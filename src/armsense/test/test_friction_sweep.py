@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.friction_evaluation import evaluate_sweep
-from armsense.identify.friction_sweep import FrictionSweep
-from armsense.identify.recording import Recording
-from armsense.model import ArmModel
+from armsense.identify.friction.sweep import evaluate_sweep, FrictionSweep
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Limits, sample_grid
 
 VISCOUS = np.array([0.05, 0.02, 0.03, 0.01])   # [Nm s/rad]
@@ -17,7 +16,7 @@ NOISE = 0.02                                   # [Nm]
 
 @pytest.fixture(scope='module')
 def model():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 @pytest.fixture(scope='module')
@@ -37,7 +36,7 @@ def recording(model, sweep):
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor', 'crs_a465'])
 def test_plan_keeps_the_limits(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     motion = FrictionSweep.plan(model).trajectory()
     assert check_motion(motion, Limits.of(model), model, step=0.02) == []
 

@@ -8,14 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armsense.boards.arm_driver import Mode
+from armsense.boards.mode import Mode
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
-from armsense.reaction.machine import Phase
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import ErrorCode, point_to_point, Tolerances
 from armsense.watch.collision_monitor import CollisionMonitor
+
+pytestmark = pytest.mark.slow
 
 PRESSED = 15.0   # [N] with which an arm may press after 0.5 s
 JUMP = 0.05      # [rad]
@@ -34,7 +36,7 @@ class Pressing:
     """An arm whose first joint drives the tool into a ball."""
 
     def __init__(self, arm, law=None, speed=0.3, tolerances=None, angle=0.3):
-        model = ArmModel.load(arm)
+        model = Arm.load(arm)
         config = replace(ControllerConfig.of(model), floor=None)
         self.controller = MotionController(model, config, law)
         self.home = np.array(model.config.home)
@@ -124,7 +126,7 @@ def test_what_winds_up_after_a_hold_is_let_go_of_again():
 
 
 def test_an_arm_that_carries_more_than_it_knows_does_not_sink_with_every_hold():
-    loop = ClosedLoop(ArmModel.load('laas4'), seed=1)
+    loop = ClosedLoop(Arm.load('laas4'), seed=1)
     loop.run(0.2)
     loop.plant.set_payload(0.5)
     loop.run(1.0)
@@ -138,7 +140,7 @@ def test_an_arm_that_carries_more_than_it_knows_does_not_sink_with_every_hold():
 
 def test_a_second_hold_does_not_disturb_the_first():
     """The reference is on its way to where the arm is, and goes on."""
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     controller = MotionController(model)
     loop = ClosedLoop(model, controller=controller, monitor=CollisionMonitor(model), seed=1)
     loop.run(0.2)
@@ -156,7 +158,7 @@ def test_a_second_hold_does_not_disturb_the_first():
 @pytest.mark.parametrize('seconds', [0.4, 1.0, 2.0])
 def test_hold_in_a_retreat_is_no_contact(seconds):
     """A load that nobody told drives the retreat on; a hard stop of it would be felt."""
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     controller = MotionController(model, replace(ControllerConfig.of(model), floor=None))
     controller.reaction.choose('retract')
     loop = ClosedLoop(model, controller=controller, monitor=CollisionMonitor(model), seed=1)

@@ -10,7 +10,7 @@ import pytest
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.identify.identify import identify, Options
-from armsense.identify.recording import Recording
+from armsense.identify.signals.recording import Recording
 from armsense.model.robot_description import check_inertials
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -1,25 +1,21 @@
 """Arms with springs, cables, gauges and unknown torque constants against their truth."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.actuator import identify_actuators
-from armsense.identify.elastic_arm import identify_both_sides, identify_elastic, spring_torque
-from armsense.identify.elastic_recording import ElasticRecording
+from armsense.identify.elastic.actuators import ElasticRecording, identify_actuators
+from armsense.identify.elastic.arm import identify_both_sides, identify_elastic, spring_torque
 from armsense.identify.identify import Options
-from armsense.identify.preprocess import Motion
-from armsense.identify.strain_dynamics import identify_strain
-from armsense.identify.torque_constants import identify_torque_constants
-from armsense.model import ArmModel
-from bench.synthetic import fourier_motion, SyntheticArm
+from armsense.identify.signals.filters import Motion
+from armsense.model import Arm
+from bench.synthetic import fourier_motion
 from bench.synthetic_elastic import (
-    strain_arm,
-    strain_readings,
     SyntheticElasticArm,
 )
+
+pytestmark = pytest.mark.slow
 
 DOWN = np.array([0.0, 0.0, -9.81])
 # Thesis 000, table 4.2: errors of the printed estimates of stiffness [Nm/rad].
@@ -77,7 +73,7 @@ def test_load_side_predicts_a_new_motion(arm, run, way, tmp_path):
     assert np.linalg.norm(error) < 0.01 * np.linalg.norm(true)
     path = tmp_path / 'model.yaml'
     found.model_file().write(path)
-    joint = ArmModel.load('biorob', path).config.joints['joint4']
+    joint = Arm.load('biorob', path).config.joints['joint4']
     assert joint.elastic.stiffness == pytest.approx(6.0, rel=0.02)
     assert joint.elastic.coupling_ratio == pytest.approx(-1.0, abs=5e-3)
     assert joint.elastic.link_damping == pytest.approx(0.5, rel=0.1)
@@ -92,43 +88,8 @@ def test_springs_give_the_torque_of_the_links(arm, run):
 
 def test_elastic_mistakes_are_explained(run, arm):
     with pytest.raises(ArmsenseError, match='every joint must be elastic'):
-        identify_actuators([run], ArmModel.load('laas4'))
+        identify_actuators([run], Arm.load('laas4'))
     with pytest.raises(ArmsenseError, match='shape of the motor angles'):
         ElasticRecording(run.t, run.theta[:, :3], run.q, run.tau)
     with pytest.raises(UnknownName, match='known: steps, joint'):
         identify_elastic([run], arm.nominal, way='both')
-
-
-def test_strain_referred_dynamics_predict_strains():
-    arm = strain_arm()
-    t = np.arange(2000) / 50.0
-    motions, strains = [], []
-    for seed in (1, 2):
-        state = fourier_motion(arm.nominal, t, seed, 40.0, 12)
-        run = arm.record(seed)
-        run = replace(run, t=t, q=state[0], tau=arm.torque(*state))
-        motions.append(Motion(t, *state, 50.0))
-        strains.append(strain_readings(run, arm.arm)[:, 1:])
-    rng = np.random.default_rng(3)
-    noise = 0.02 * strains[0].std(axis=0)
-    noisy = strains[0] + noise * rng.standard_normal(strains[0].shape)
-    found = identify_strain(motions[:1], [noisy], arm.nominal, (1, 2))
-    # Paper 001 reports 9.5 to 22.2 % on its arm, whose blades go on swinging.
-    assert np.all(found.nrmse(motions[1], strains[1]) < 1.0)
-    with pytest.raises(ArmsenseError, match='shape of the strains'):
-        identify_strain(motions[:1], [noisy[:, :1]], arm.nominal, (1, 2))
-
-
-def test_torque_constants_from_two_payloads():
-    arm = SyntheticArm.make('laas4')
-    gains = np.array([2.0, 3.0, 1.5, 2.5])     # [Nm/A]
-    mass, center = 0.5, (0.05, 0.0, 0.05)
-    loaded = replace(arm, arm=arm.arm.with_payload(mass, center))
-    runs = [replace(which.record(seed, rate=200.0), tau=which.record(seed, rate=200.0).tau / gains)
-            for which, seed in ((arm, 1), (loaded, 2))]
-    found = identify_torque_constants(runs[:1], runs[1:], arm.nominal, mass, center)
-    np.testing.assert_allclose(found.values, gains, rtol=0.03)
-    middle = found.intervals.mean(axis=1)
-    assert np.all(np.abs(gains - middle) < 1.5 * 0.5 * np.ptp(found.intervals, axis=1))
-    with pytest.raises(ArmsenseError, match='cannot be told'):
-        identify_torque_constants(runs[:1], runs[1:], arm.nominal, 1e-4)

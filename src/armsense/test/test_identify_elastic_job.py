@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import pytest
 
 from armsense.jobs import identify_job
 from armsense.jobs.identify_job import run, Subject
 from armsense.model.model_file import ModelFile
 from armsense.report.page import write_all
 from bench.synthetic_elastic import SyntheticElasticArm
+
+pytestmark = pytest.mark.slow
 
 
 def test_springs_are_found_and_stand_in_model_and_report(tmp_path, monkeypatch):

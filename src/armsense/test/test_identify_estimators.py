@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from armsense.errors import UnknownName
-from armsense.identify import conclude
-from armsense.identify.base_parameters import base_parameters
-from armsense.identify.estimators import estimate, Evidence, single_parameters, TABLE
-from armsense.identify.feasible import is_consistent
+from armsense.identify import identify as identification
+from armsense.identify.estimation.base_parameters import base_parameters
+from armsense.identify.estimation.choices import ESTIMATORS
+from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters, TABLE
+from armsense.identify.estimation.feasible import is_consistent
 from armsense.identify.identify import identify, Options
-from armsense.identify.options import ESTIMATORS
 from bench.synthetic import SyntheticArm
+
+pytestmark = pytest.mark.slow
 
 TERMS = ('viscous', 'coulomb')
 DOWN = np.array([0.0, 0.0, -9.81])
@@ -21,8 +23,8 @@ DOWN = np.array([0.0, 0.0, -9.81])
 def evidence_of(arm, recording, monkeypatch, cutoff=5.0):
     """What the estimators see at the end of an identification."""
     seen = []
-    make = conclude._evidence
-    monkeypatch.setattr(conclude, '_evidence', lambda *a: seen.append(make(*a)) or seen[-1])
+    make = identification._evidence
+    monkeypatch.setattr(identification, '_evidence', lambda *a: seen.append(make(*a)) or seen[-1])
     found = identify([recording], arm.nominal, Options(gravity=DOWN, terms=TERMS, cutoff=cutoff))
     return found, seen[-1]
 

@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.identify.feasible import (
+from armsense.identify.estimation.feasible import (
     is_consistent,
     link_bounds,
     pseudo_inertia,
     solve_feasible,
 )
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 
 @pytest.fixture(scope='module')
 def arm():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 def equations(arm, seed=0, noise=0.0):

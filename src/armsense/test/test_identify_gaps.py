@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.identify.gaps import split_at_gaps
+from armsense.identify.estimation.choices import Options
+from armsense.identify.estimation.training import Training
 from armsense.identify.identify import identify
-from armsense.identify.options import Options
-from armsense.identify.recording import Recording
-from armsense.identify.training import Training
+from armsense.identify.signals.recording import Recording, split_at_gaps
 from bench.synthetic import SyntheticArm
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope='module')

@@ -1,13 +1,11 @@
-"""Friction columns, ripple, stiffness, payload, validation figures."""
+"""Friction columns, validation figures."""
 
 import numpy as np
 import pytest
 
 from armsense.errors import BadValue, UnknownName
-from armsense.identify.elasticity import EncoderRun, identify_stiffness
-from armsense.identify.friction_columns import DriveColumns
-from armsense.identify.ripple import find_waves, Line, ripple_columns
-from armsense.identify.validation import correlation_factor, torque_error, whiteness
+from armsense.identify.friction.columns import DriveColumns
+from armsense.identify.signals.torque_error import correlation_factor, torque_error, whiteness
 
 
 def test_a_coupled_motor_acts_on_both_joints():
@@ -40,42 +38,6 @@ def test_passivity_rows_tell_friction_that_drives():
     rows = drive.passivity(np.array([2.0]))
     assert np.all(rows @ np.array([1.0, 0.1]) > 0.0)
     assert np.any(rows @ np.array([1.0, -0.5]) < 0.0)
-
-
-def test_ripple_is_found_in_noise():
-    rng = np.random.default_rng(1)
-    q = 1.5 * np.sin(np.linspace(0.0, 20.0, 8000))
-    e = 0.3 * np.cos(242.3 * q + 0.7) + rng.standard_normal(8000)
-    waves, share = find_waves(q, e)
-    assert waves == pytest.approx(242.3, abs=0.5)
-    assert share == pytest.approx(0.045 / 1.045, rel=0.4)
-    columns = ripple_columns(q[:, None], np.ones((8000, 1)), Line(0, 0, waves))
-    assert columns.shape == (8000, 2)
-
-
-def encoder_run(seed, stiffness=5e6, inertia=800.0, delay=0.0028):
-    rng = np.random.default_rng(seed)
-    rate = 250.0
-    t = np.arange(0.0, 10.0, 1.0 / rate)
-    f, phase = rng.uniform(0.15, 0.4, 3), rng.uniform(0.0, 6.0, 3)
-    theta = 0.15 * np.sin(2.0 * np.pi * np.multiply.outer(t, f) + phase).sum(axis=1)
-    v = np.gradient(theta, 1.0 / rate)
-    spring = 2500.0 * np.sin(theta) + 900.0 * np.gradient(v, 1.0 / rate)
-    torque = spring + inertia * np.gradient(v, 1.0 / rate) + 400.0 * np.tanh(v / 0.003)
-    torque = torque + 20.0 * rng.standard_normal(len(t))
-    link = theta - spring / stiffness - delay * v + 2e-5 * np.cos(2.0 * theta)
-    link = link + 5e-5 * np.cos(700.0 * theta) + 3e-6 * rng.standard_normal(len(t))
-    return EncoderRun(theta, link, torque, rate)
-
-
-def test_stiffness_beside_delay_friction_and_encoder_waves():
-    found = identify_stiffness([encoder_run(seed) for seed in range(3)], 800.0)
-    assert found.interval[0] < 5e6 < found.interval[1]
-    assert found.value == pytest.approx(5e6, rel=0.1)
-    assert found.delay == pytest.approx(0.0028, rel=0.05)
-    assert found.spread_percent < 10.0
-    with pytest.raises(BadValue, match='number of runs'):
-        identify_stiffness([], 1.0)
 
 
 def test_percent_errors_and_whiteness():

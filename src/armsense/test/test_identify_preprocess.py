@@ -2,19 +2,18 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue, UnknownName
-from armsense.identify.preprocess import (
+from armsense.identify.signals.filters import (
     decimate,
     differentiate,
     low_pass,
     motion,
     regular,
     repair_stamps,
-    smoothing_spline,
     spectral_derivative,
     torque_band,
     velocity_delay,
 )
-from armsense.identify.recording import check_excited, Recording
+from armsense.identify.signals.recording import check_excited, Recording
 
 
 def sine(rate=1000.0, seconds=10.0, frequency=0.5, dq=True):
@@ -66,12 +65,6 @@ def test_derivatives_of_a_sine(method):
 def test_spectral_derivative_of_a_ramp_is_its_slope():
     ramp = 3.0 * np.arange(100)[:, None] / 50.0
     np.testing.assert_allclose(spectral_derivative(ramp, 50.0), 3.0, atol=1e-9)
-
-
-def test_smoothing_spline_reaches_the_noise():
-    t = np.linspace(0.0, 5.0, 500)
-    x = np.sin(t) + 0.05 * np.random.default_rng(3).standard_normal(500)
-    assert np.sqrt(np.mean((smoothing_spline(t, x, 0.05)(t) - np.sin(t)) ** 2)) < 0.02
 
 
 def test_motion_and_decimation_agree_with_the_formula():

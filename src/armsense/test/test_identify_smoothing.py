@@ -6,14 +6,25 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.identify.motion_basis import fourier_basis, spline_basis
-from armsense.identify.options import Options, PREPROCESSING
-from armsense.identify.period import average_periods, find_period
-from armsense.identify.preprocess import Motion, shift, spectral_filter, torque_band
-from armsense.identify.recording import Recording
-from armsense.identify.rejection import resting, without_glitches
-from armsense.identify.smooth_motion import METHODS, smooth_motion
-from armsense.identify.source_shift import find_shift, without_shift
+from armsense.identify.estimation.choices import Options, PREPROCESSING
+from armsense.identify.estimation.wiring import find_shift, without_shift
+from armsense.identify.signals.filters import (
+    Motion,
+    resting,
+    shift,
+    spectral_filter,
+    torque_band,
+    without_glitches,
+)
+from armsense.identify.signals.motion import (
+    average_periods,
+    find_period,
+    fourier_basis,
+    METHODS,
+    smooth_motion,
+    spline_basis,
+)
+from armsense.identify.signals.recording import Recording
 from bench.synthetic import fourier_motion, SyntheticArm
 
 PERIOD, RATE, NOISE = 8.0, 100.0, 5e-4

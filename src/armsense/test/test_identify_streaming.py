@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from armsense.identify import training
+from armsense.identify.estimation import training
+from armsense.identify.estimation.choices import Choice
+from armsense.identify.estimation.search import all_equations, State
+from armsense.identify.estimation.training import excerpts, Training
 from armsense.identify.identify import identify, Options
-from armsense.identify.model_selection import Choice
-from armsense.identify.period import find_period
-from armsense.identify.recording import Recording
-from armsense.identify.state import State
-from armsense.identify.streaming import all_equations
-from armsense.identify.training import excerpts, Training
+from armsense.identify.signals.motion import find_period
+from armsense.identify.signals.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 from identify_truth import make_truth
@@ -88,7 +87,7 @@ def test_a_long_recording_is_identified_better_than_its_excerpts(short):
     told = []
     found = identify([truth.record(3, 40.0, 100.0)], truth.nominal,
                      Options(gravity=DOWN, terms=('viscous', 'coulomb')),
-                     progress=lambda step, share: told.append((step, share)))
+                     progress=lambda share, step: told.append((step, share)))
     assert any('the last fit on all 10' in note for note in found.notes)
     assert found.feasible
     np.testing.assert_allclose(found.drive_coefficients()['coulomb'], truth.coulomb, atol=0.01)

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue
-from armsense.identify.design import selection
-from armsense.identify.identifiability import in_words, KINDS
+from armsense.identify.estimation.equations import selection
+from armsense.identify.estimation.training import Training
+from armsense.identify.estimation.uncertainty import estimate_base, in_words, KINDS, structure
 from armsense.identify.identify import Options
-from armsense.identify.training import Training
-from armsense.identify.uncertainty import estimate_base, structure
-from armsense.identify.validation import parameter_error
 from bench.synthetic import SyntheticArm
 from bench.synthetic_elastic import strain_arm
 
@@ -70,11 +68,3 @@ def test_words_tell_what_moves_no_torque_and_what_drowns_in_noise():
     assert loud['Ixy2'].kind == 'weak'
     assert 'I_xy of link2 moves the torque by less than the noise' in loud['Ixy2'].sentence
     assert 'CAD value kept' in loud['Ixy2'].sentence
-
-
-def test_relative_errors_of_parameters():
-    error = parameter_error(np.array([1.0, -2.0, 4.0]), np.array([1.1, -2.0, 3.0]))
-    assert error.average == pytest.approx((0.1 + 0.0 + 0.25) / 3)
-    assert error.maximum == pytest.approx(0.25)
-    with pytest.raises(BadValue, match='relative error'):
-        parameter_error(np.zeros(1), np.ones(1))

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armsense.identify.estimation.wiring import silent_joints
 from armsense.identify.identify import identify
-from armsense.identify.recording import Recording
-from armsense.identify.wiring import silent_joints
+from armsense.identify.signals.recording import Recording
 from bench.synthetic import SyntheticArm
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope='module')

@@ -2,11 +2,12 @@ import math
 
 import pytest
 
-from armsense.boards.joint_map import JointCommand, JointMap
+from armsense.boards.joint_map import JointMap
 from armsense.boards.protocol import BoardState, MotorState
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
 from armsense.schema import load
+from armsense.types import Command
 
 
 def config(**joint):
@@ -35,7 +36,7 @@ def test_reading_by_hand():
 def test_commands_undo_readings():
     joint_map = JointMap(config())
     n = [0.0, 0.0]
-    command = JointCommand([1.0, -1.0], [0.1, -0.1], [2.0, -2.0], [40.0, 40.0], [4.0, 4.0], n)
+    command = Command([1.0, -1.0], [0.1, -0.1], [2.0, -2.0], [40.0, 40.0], [4.0, 4.0], n)
     one, two = joint_map.motor_commands(command)[0]
     assert (one.position, two.position) == pytest.approx((10.0, 10.0))
     assert (one.velocity, two.velocity) == pytest.approx((2.0, 2.0))

@@ -8,13 +8,15 @@ import pytest
 from armsense.control.config import ControllerConfig
 from armsense.control.goal import GoalRefused
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.reaction import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import point_to_point, QuinticSpline
 from armsense.watch.collision_monitor import CollisionMonitor
 
-MODEL = ArmModel.load('laas4')
+pytestmark = pytest.mark.slow
+
+MODEL = Arm.load('laas4')
 
 
 class Life:

@@ -3,7 +3,7 @@ import pytest
 
 from armsense.detector import Thresholds
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import (
     Covariance,
     DriveParameters,
@@ -16,7 +16,7 @@ from armsense.model.model_file import (
 
 @pytest.fixture
 def model():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_source_hash_is_sha256(written):
 
 
 def test_applied_model_has_the_parameters(written, model):
-    identified = ArmModel.load('laas4', written[1])
+    identified = Arm.load('laas4', written[1])
     assert np.allclose(identified.parameters, model.parameters * 1.1, rtol=1e-12)
     assert identified.armature[1] == pytest.approx(1e-5 * 27**2)
     assert identified.config.joints['joint2'].motor_torque_constant == 0.03
@@ -72,7 +72,7 @@ def test_bad_files_are_named(written, old, new, message):
     assert old in text
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(ArmsenseError, match=message):
-        ArmModel.load('laas4', path)
+        Arm.load('laas4', path)
 
 
 def test_failed_write_leaves_the_old_file(written, monkeypatch):
@@ -89,3 +89,9 @@ def test_failed_write_leaves_the_old_file(written, monkeypatch):
 def test_covariance_must_be_square():
     with pytest.raises(ArmsenseError, match='2 x 2'):
         Covariance(names=('a', 'b'), matrix=((1.0,), (0.0,)))
+
+
+def test_what_older_files_say_of_ripples_is_not_looked_at(written):
+    content, path = written
+    path.write_text(path.read_text() + 'ripples:\n- {joint: joint1, order: 2}\n')
+    assert ModelFile.read(path) == content

@@ -6,14 +6,16 @@ import mujoco
 import numpy as np
 import pytest
 
-from armsense.base import CellLayout
 from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions
+from armsense.base.cell_layout import CellLayout
 from armsense.base.imu_motion import ImuMotion
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.sim.arm_spec import ArmSpec
 from armsense.watch.collision_monitor import CollisionMonitor
+
+pytestmark = pytest.mark.slow
 
 DT = 1e-3
 SLIDES = {'base_x': (1, 0, 0), 'base_y': (0, 1, 0), 'base_z': (0, 0, 1)}
@@ -28,7 +30,7 @@ class Carrier:
     """laas4 under a carrier whose motion is prescribed; all forces follow (inverse dynamics)."""
 
     def __init__(self) -> None:
-        self.config = ArmModel.load('laas4').config
+        self.config = Arm.load('laas4').config
         spec = ArmSpec.build(self.config).spec
         base = spec.body('base_link')
         for kind, joints in ((mujoco.mjtJoint.mjJNT_SLIDE, SLIDES),
@@ -98,7 +100,7 @@ def motions(ride):
 
 
 def test_imu_gives_the_motion_of_the_base_origin(ride):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     for k, motion in enumerate(motions(ride)):
         if k % 400 or not k:
             continue
@@ -109,7 +111,7 @@ def test_imu_gives_the_motion_of_the_base_origin(ride):
 
 
 def run_joints(ride, use):
-    monitor = CollisionMonitor(ArmModel.load('laas4'))
+    monitor = CollisionMonitor(Arm.load('laas4'))
     events, highest = 0, 0.0
     for (q, tau, _, _, _), motion in zip(ride, motions(ride), strict=True):
         result = monitor.step(q, tau, (), (), True, DT, motion if use else None)
@@ -128,7 +130,7 @@ def test_joint_observer_needs_the_imu_on_a_moving_base(ride):
 
 
 def run_base(ride, use):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     layout = CellLayout.of_config(model.config.load_cells)
     monitor = BaseMonitor(model, BaseMonitorOptions(rest_time=0.2))
     events, highest = 0, 0.0
@@ -152,7 +154,7 @@ def test_base_residual_needs_the_imu_on_a_moving_base(ride):
 
 
 def test_a_silent_imu_makes_both_silent(ride):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     joints, base = CollisionMonitor(model), BaseMonitor(model, BaseMonitorOptions(rest_time=0.2))
     layout, unit = base.layout, imu()
     for k, (q, tau, wrench, force, turn) in enumerate(ride[:1500]):

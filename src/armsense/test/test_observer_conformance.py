@@ -17,9 +17,9 @@ from scipy.integrate import solve_ivp
 import scipy.linalg
 import scipy.signal
 
-from armsense.drive import DriveReading, ElasticJoint, RigidDrive, StrainLink
+from armsense.drive import ElasticJoint, RigidDrive, StrainLink
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer import (
     DirectObserver,
     FirstOrderFilter,
@@ -31,6 +31,7 @@ from armsense.observer import (
     ObserverOptions,
     OBSERVERS,
 )
+from armsense.types import ArmState
 
 PERIOD = 1e-3
 GAIN = 80.0  # [1/s]
@@ -50,8 +51,8 @@ class Run(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def arm() -> ArmModel:
-    return ArmModel.load('laas4')
+def arm() -> Arm:
+    return Arm.load('laas4')
 
 
 @lru_cache(maxsize=1)
@@ -160,8 +161,7 @@ def readings(kind):
     run, zero = free(), np.zeros(4)
     if kind == 'rigid':
         drive = RigidDrive.from_config(arm().config)
-        return drive, [DriveReading(q, dq, (tau + drive.friction.torque(dq, tau))
-                                    / drive.torque_per_ampere, q, dq)
+        return drive, [ArmState.rigid(q, dq, tau + drive.friction.torque(dq, tau))
                        for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
     if kind == 'elastic':
         coupling = np.zeros((4, 4))
@@ -170,11 +170,11 @@ def readings(kind):
                                [0.5, 0.5, 0.1, 0.01])
         path = np.eye(4) + coupling
         # Motors that follow their springs: only bearing friction and torque deflect them.
-        return springs, [DriveReading(springs.motor_position(q, tau + springs.link_damping * dq),
-                                      path @ dq, zero, q, dq)
+        return springs, [ArmState(q, dq, springs.motor_position(
+            q, tau + springs.link_damping * dq), path @ dq, zero)
                          for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
     gauges = StrainLink([8000.0, 8000.0, 4000.0, 2000.0])
-    return gauges, [DriveReading(zero, zero, zero, q, dq, gauges.strain(tau, q))
+    return gauges, [ArmState.rigid(q, dq, strain=gauges.strain(tau, q))
                     for q, dq, tau in zip(run.q[1:], run.dq[1:], run.tau, strict=True)]
 
 
@@ -369,6 +369,7 @@ class Hit(NamedTuple):
 def hit(joint) -> Hit:
     rng = np.random.default_rng(joint)
     link, point, force = arm().link_names[joint], rng.uniform(0.02, 0.1, 3), rng.normal(0, 10, 3)
+
     def torque(k, q):
         return arm().point_jacobian(q, link, point).T @ force
     run = simulate(np.full(120, PERIOD), torque)
@@ -392,6 +393,7 @@ def test_sign_and_link_of_an_external_force(name, joint):
 def sampled():
     """A torque that varies within the step, known at the samples only."""
     home, n = np.array(arm().config.home), arm().n
+
     def torque(t):
         return arm().gravity_torque(home) + 0.3 * np.sin(np.array([9.0, 14.0, 21.0, 30.0]) * t)
     t = PERIOD * np.arange(120)
@@ -430,6 +432,7 @@ def test_kalman_beats_the_first_order_filter_on_its_own_noise():
     d = np.cumsum(rng.normal(0.0, rate * np.sqrt(PERIOD), (steps, n)), axis=0)
     p = np.cumsum(d * PERIOD, axis=0) + rng.normal(0.0, noise, (steps, n))
     raw = np.diff(p, axis=0) / PERIOD
+
     def error(residual_filter):
         out = np.array([residual_filter.step(row, PERIOD).copy() for row in raw])
         return np.sqrt(np.mean((out - d[1:])[200:] ** 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer import make_observer, ObserverOptions
 from armsense.observer.momentum_observer import MomentumObserver
 from armsense.observer.residual_filter import FirstOrderFilter
@@ -15,7 +15,7 @@ GAIN = 100.0
 
 @pytest.fixture(scope='module')
 def arm():
-    return ArmModel.load('laas4')
+    return Arm.load('laas4')
 
 
 def at_rest(arm):

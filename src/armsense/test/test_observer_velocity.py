@@ -5,9 +5,10 @@ As in thesis 000, figs. 5.3 and 5.4: one joint after another, 4096 counts at the
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer import make_observer, ObserverOptions
-from armsense.velocity import BackwardDifference, WeightedRegression
+from armsense.velocity import WeightedRegression
+from bench.velocity_filters import BackwardDifference
 
 PERIOD, SECONDS, STEP = 1e-3, 2.0, 2 * np.pi / 4096
 
@@ -37,7 +38,7 @@ def largest_residual(model, make_filter):
 
 
 def test_regression_makes_the_residual_usable_where_the_difference_does_not():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     difference = largest_residual(model, lambda: BackwardDifference(4, PERIOD))
     regression = largest_residual(model, lambda: WeightedRegression(4, 60, PERIOD))
     assert difference > 6.0  # [Nm]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue, UnknownName
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 
 INERTIA = 0.17   # [kg m^2] of the pendulum
@@ -113,7 +113,7 @@ def test_contact_names_the_link_that_is_touched(run):
 def test_tool_contact_appears_in_the_joint_torques(without_friction):
     """The reported contact explains the acceleration: M ddq + bias = J^T F."""
     config = without_friction(ArmConfig.load('laas4'))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     q = np.array([0.0, 0.4, 0.0, 1.2])
     plant.reset(q)
     falling = -model.jacobian(q)[:3, 1]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.watch.collision_monitor import CollisionMonitor
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 CARRIED = 0.3   # [kg]
 
 

@@ -22,6 +22,7 @@ from armsense.boards.protocol import (
     MotorCommand,
     MotorState,
     NonFiniteValue,
+    SPI_PROTOCOLS,
     SwappedCrc,
     UnknownProtocol,
     WrongLength,
@@ -30,7 +31,7 @@ from armsense.boards.protocol import (
 settings.register_profile('seeded', derandomize=True, deadline=None)
 settings.load_profile('seeded')
 
-NAMES = ('udriver_spi', 'uomodri', 'laas_inhouse')
+NAMES = tuple(SPI_PROTOCOLS)
 KRPM = 1000 * tau / 60      # [rad/s]
 
 
@@ -290,7 +291,7 @@ def test_index_wraps():
 
 
 def test_unknown_name_lists_the_valid_ones():
-    with pytest.raises(UnknownProtocol, match='odrive.*laas_inhouse, udriver_spi, uomodri'):
+    with pytest.raises(UnknownProtocol, match=f'odrive.*{", ".join(sorted(NAMES))}'):
         protocols.by_name('odrive')
 
 

@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
-from armsense.reaction import (
-    Admittance,
-    CollisionEvent,
-    PathMemory,
-    Phase,
-    ReactionMachine,
-    ReactionOptions,
-)
+from armsense.model import Arm
+from armsense.reaction import Admittance, PathMemory, Phase, ReactionMachine, ReactionOptions
 from armsense.trajectory import Limits, QuinticSpline
-from armsense.types import ArmState, Reference
+from armsense.types import ArmState, Collision, Reference
 
-LIMITS = Limits.of(ArmModel.load('laas4'))
+LIMITS = Limits.of(Arm.load('laas4'))
 HOME = np.array([0.0, 0.6, 0.0, -0.6])
-HIT = CollisionEvent('joint2', 'link3')
+HIT = Collision('joint2', 'link3')
 DT = 1e-3
 ZERO = np.zeros(4)
 PUSH = np.array([0.0, 2.0, 0.0, 0.0])

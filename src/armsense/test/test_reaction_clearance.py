@@ -8,15 +8,16 @@ import pytest
 from armsense.control import ArmState
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
-from armsense.reaction import CollisionEvent, Phase
+from armsense.model import Arm
+from armsense.reaction import Phase
 from armsense.trajectory import Clearance, Guard, QuinticSpline
 from armsense.trajectory.reference import sample_at, sample_grid
+from armsense.types import Collision
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 LOW = np.array([0.0, -0.1, 0.0, -0.1])        # the hand is not far above the floor
-HIT = CollisionEvent('joint2', 'link3')
+HIT = Collision('joint2', 'link3')
 DT = 5e-3
 NONE = np.zeros(4)
 CLEARANCE = Clearance(MODEL, floor=0.0, self_distance=0.01)
@@ -56,7 +57,7 @@ def test_a_push_towards_the_floor_ends_above_it(strategy):
     assert min(arm.room) > -1e-9
     assert CLEARANCE.room(arm.q) < CLEARANCE.room(LOW)      # it did yield
     free = Led(LOW, strategy=strategy, retract_distance=(1.5,))
-    free.controller.reaction._guard = None
+    free.controller.reaction._retreats.guard = None
     free.run(1.0, downwards(), HIT)
     assert min(free.room) < -0.05                           # what would have happened
 
@@ -134,7 +135,7 @@ def test_an_arm_held_on_the_way_back_of_a_retrace_stays_where_it_is():
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor', 'seven'])
 def test_no_link_comes_closer_than_the_arm_moves(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     clearance = Clearance(model, floor=0.0, self_distance=0.0)
     rng = np.random.default_rng(3)
     lower, upper = model.position_limits

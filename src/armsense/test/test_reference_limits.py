@@ -12,11 +12,13 @@ from reference_checker import ReferenceChecker
 
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
-from armsense.reaction.machine import Phase
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import point_to_point
 from armsense.watch.collision_monitor import CollisionMonitor
+
+pytestmark = pytest.mark.slow
 
 FORCE = {'laas4': 15.0, 'biorob': 10.0, 'tudor': 25.0, 'seven': 40.0}   # [N] felt at once
 
@@ -25,7 +27,7 @@ class Watched:
     """An arm whose reference is looked at in every cycle."""
 
     def __init__(self, arm, strategy='retract', law=None, watches=True):
-        self.model = ArmModel.load(arm)
+        self.model = Arm.load(arm)
         config = replace(ControllerConfig.of(self.model), floor=None)
         self.controller = MotionController(self.model, config, law)
         self.loop = ClosedLoop(self.model, controller=self.controller, seed=1,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 from armsense.model.arm_config import FrictionConfig
 from armsense.sim import make_plant
 
@@ -12,13 +12,13 @@ RIGID_ARMS = ('laas4', 'crs_a465', 'crs_a255', 'zeego')
 
 
 def laas4_model(config):
-    return ArmModel.load(config)
+    return Arm.load(config)
 
 
 @pytest.mark.parametrize('arm', RIGID_ARMS)
 def test_acceleration_is_that_of_pinocchio(arm, without_friction):
     config = without_friction(ArmConfig.load(arm))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     low, high = model.position_limits
     rng = np.random.default_rng(7)
     for _ in range(3):
@@ -38,7 +38,7 @@ def test_frictionless_swing_keeps_its_energy(without_friction, run):
     plant.reset([0.3, 1.0, 0.2, -0.5])
     before = plant.energy
     run(plant, np.zeros(4), 0.4)
-    kinetic = 0.5 * plant.state.joint_velocity @ ArmModel.load(plant.config).mass_matrix(
+    kinetic = 0.5 * plant.state.joint_velocity @ Arm.load(plant.config).mass_matrix(
         plant.state.joint_position) @ plant.state.joint_velocity
     assert kinetic > 1.0
     assert plant.energy == pytest.approx(before, abs=0.01 * kinetic)
@@ -61,7 +61,7 @@ def test_swing_loses_what_friction_takes(run):
 def test_angular_momentum_about_a_free_axis_is_kept(without_friction, run):
     """Joint 1 of laas4 is vertical: gravity has no moment about it."""
     config = without_friction(ArmConfig.load('laas4'))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     plant.reset([0.0, 0.9, 0.3, -0.4])
     plant.data.qvel[:] = [1.0, 0.2, -0.5, 0.3]
     q, dq = plant.state.joint_position, plant.state.joint_velocity
@@ -121,7 +121,7 @@ def test_backlash_lets_the_motor_travel_before_the_link(pendulum, run):
 @pytest.mark.parametrize('arm', RIGID_ARMS)
 def test_base_wrench_of_a_resting_and_a_moving_arm(arm, without_friction):
     config = without_friction(ArmConfig.load(arm))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     q = plant.state.joint_position
     rest = model.base_wrench_regressor(q, 0 * q, 0 * q) @ model.parameters
     np.testing.assert_allclose(plant.base_wrench, rest, atol=1e-6 * np.abs(rest).max())
@@ -136,7 +136,7 @@ def test_base_wrench_of_a_resting_and_a_moving_arm(arm, without_friction):
 
 
 def test_payload_weighs_on_the_joints():
-    plant, model = make_plant('laas4'), ArmModel.load('laas4')
+    plant, model = make_plant('laas4'), Arm.load('laas4')
     center = (0.02, -0.01, 0.03)
     plant.set_payload(0.5, center)
     plant.reset([0.2, 0.7, -0.3, 0.4])
@@ -160,7 +160,7 @@ def test_payload_in_motion_keeps_the_state(run):
 
 def test_push_acts_through_the_jacobian(without_friction):
     config = without_friction(ArmConfig.load('laas4'), gravity=(0.0, 0.0, 0.0))
-    plant, model = make_plant(config), ArmModel.load(config)
+    plant, model = make_plant(config), Arm.load(config)
     q, point, force = plant.state.joint_position, np.array([0.1, 0.02, 0.0]), np.array([3., -5, 8])
     plant.apply_force('link2', point, force)
     plant.step(np.zeros(4), 1e-6)

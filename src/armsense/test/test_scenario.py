@@ -3,7 +3,7 @@ import yaml
 
 from armsense.boards.emulator.arm_rack import ArmRack
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim import make_plant
 from armsense.sim.scenario import Scenario, Stage
 
@@ -21,7 +21,7 @@ def test_events_happen_when_they_are_due(tmp_path):
         {'time': 3.0, 'fault': {'name': 'drop_burst', 'board': 1}},
         {'time': 4.0, 'payload': {'mass': 0.2}},
     ])
-    config = ArmModel.load('laas4').config
+    config = Arm.load('laas4').config
     plant, rack = make_plant(config), ArmRack(config).rack
     plant.reset(config.home)
     stage = Stage(scenario, plant, rack)
@@ -44,7 +44,7 @@ def test_a_hand_comes_moves_and_goes(tmp_path):
         {'time': 1.0, 'hand': {'position': [0.0, 0.8, 0.3]}},
         {'time': 2.0, 'move': {'name': 'hand', 'position': [0.0, 0.7, 0.3]}},
         {'time': 3.0, 'remove': 'hand'}])
-    config = ArmModel.load('laas4').config
+    config = Arm.load('laas4').config
     plant = make_plant(config)
     stage = Stage(scenario, plant, ArmRack(config).rack)
     stage.advance(1.0)

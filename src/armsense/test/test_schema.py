@@ -179,6 +179,26 @@ def test_missing_yaml_file(tmp_path):
         schema.read_yaml(tmp_path)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Borrower:
+    share: float = schema.same_as(Outer, 'share')
+    other: str = ''
+
+
+def test_a_field_is_stated_once():
+    assert schema.load(Borrower, {}, 'f').share == Outer.share
+    with pytest.raises(ArmsenseError, match=r'f\.share is 2\.0; it must be <= 1'):
+        schema.load(Borrower, {'share': 2.0}, 'f')
+    assert schema.part(Borrower, Borrower(share=0.3), other='x') == Borrower(share=0.3, other='x')
+
+
+@pytest.mark.parametrize(('rule', 'text'), [
+    ({'low': 0, 'high': 1.5}, '0 to 1.5'), ({'above': 0}, '> 0'), ({'low': 2}, '>= 2'),
+    ({'above': 0, 'high': 3}, '> 0, <= 3'), ({'choices': ('a', 'b')}, 'a, b'), ({}, '')])
+def test_valid_values_in_words(rule, text):
+    assert schema.valid_values(schema.quantity(1.0, **rule).metadata) == text
+
+
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
     | st.sampled_from(['red', 'size', '1e-3', 'nan']),

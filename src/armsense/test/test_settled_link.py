@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.watch.collision_monitor import CollisionMonitor
 
 THRESHOLD = np.array([0.5, 0.5, 0.2, 0.2])
@@ -11,7 +11,7 @@ THRESHOLD = np.array([0.5, 0.5, 0.2, 0.2])
 
 @pytest.fixture(scope='module')
 def monitor():
-    return CollisionMonitor(ArmModel.load('laas4'))
+    return CollisionMonitor(Arm.load('laas4'))
 
 
 def torque_of(monitor, q, force):

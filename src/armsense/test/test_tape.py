@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.watch import Tape, watch, watch_all
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense.watch.state_estimator import VelocityOptions
 from armsense.watch.tape import watch as watch_every_sample
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 PERIOD = 1_000_000   # [ns]
 
 
@@ -144,7 +144,7 @@ def test_a_tape_of_a_moving_base():
 @pytest.mark.parametrize('observer', ['first_order', 'kalman', 'direct'])
 def test_the_short_way_is_the_long_one_bit_for_bit(arm, observer):
     """Random readings, motors off and on, collisions that come and go."""
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     rng = np.random.default_rng(7)
     count, n = 900, model.n
     wander = np.cumsum(rng.normal(0.0, 1e-4, (count, n)), axis=0)

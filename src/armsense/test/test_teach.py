@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Clearance, Limits, QuinticSpline
 from armsense.trajectory.lesson import clean, CleanOptions, Lesson
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)
 HOME = np.array(MODEL.config.home)
 
@@ -51,7 +51,7 @@ def test_rest_at_both_ends_is_cut_off():
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
 @pytest.mark.parametrize('duration', [0.5, 3.0])
 def test_every_limit_is_kept_however_fast_the_hand_was(arm, duration):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     limits, home = Limits.of(model), np.array(model.config.home)
     way = 0.4 * np.ones(model.n)
     path = QuinticSpline([0.0, duration / 2, duration], [home, home + way, home])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import (
     check_motion,
     Clearance,
@@ -23,7 +23,7 @@ from armsense.trajectory import (
 )
 from armsense.trajectory.task_motion import damped_solve
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)
 HOME = np.array(MODEL.config.home)
 
@@ -93,7 +93,7 @@ def test_floor_and_self_distance():
 
 @pytest.mark.parametrize('arm', ['laas4', 'biorob', 'tudor'])
 def test_generators_keep_the_limits(arm):
-    model = ArmModel.load(arm)
+    model = Arm.load(arm)
     limits = Limits.of(model)
     for generated in (fourier_test(model, seed=2), pick_and_place(model)):
         assert not check_motion(generated, limits, model)

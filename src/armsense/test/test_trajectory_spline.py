@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import (
     Brake,
     Chain,
@@ -128,7 +128,7 @@ def test_a_chain_runs_its_parts_in_order():
 
 
 def limits():
-    return Limits.of(ArmModel.load('laas4'))
+    return Limits.of(Arm.load('laas4'))
 
 
 def test_a_stop_on_the_path_stays_on_it_and_within_the_limits():

@@ -7,7 +7,8 @@ from threading import Thread
 
 import pytest
 
-from armsense.boards.transport import LoopbackTransport, SeqpacketTransport, TransportUnavailable
+from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.transport import SeqpacketTransport, TransportUnavailable
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig, ArmModel
+from armsense.model import Arm, ArmConfig
 
 # A shoulder about y that carries a point mass, a continuous wrist about the link, a gripper.
 URDF = """<robot name="pendulum">
@@ -45,19 +45,19 @@ def test_revolute_joints_become_the_arm(urdf):
 
 
 def test_the_model_knows_the_weight(urdf):
-    model = ArmModel.load(str(urdf))
+    model = Arm.load(str(urdf))
     q = np.array([0.7, 40.0])                           # many turns of the wrist
     torque = -9.81 * math.cos(0.7) * (2 * 0.5 + 1 * 1.1)
     assert model.gravity_torque(q) == pytest.approx([torque, 0.0])
 
 
 def test_the_order_of_the_file_does_not_matter(urdf):
-    config, model = ArmConfig.load(urdf), ArmModel.load(urdf)
+    config, model = ArmConfig.load(urdf), Arm.load(urdf)
     begin, wrist, end = (URDF.index(f'  <joint name="{name}"') for name in
                          ('shoulder', 'wrist', 'mount'))
     urdf.write_text(URDF[:begin] + URDF[wrist:end] + URDF[begin:wrist] + URDF[end:])
     assert ArmConfig.load(urdf) == config
-    other, q = ArmModel.load(urdf), np.array([0.7, 0.3])
+    other, q = Arm.load(urdf), np.array([0.7, 0.3])
     assert other.joint_names == model.joint_names
     np.testing.assert_array_equal(other.mass_matrix(q), model.mass_matrix(q))
 
@@ -68,7 +68,7 @@ def test_a_gripper_with_two_fingers(urdf):
         </joint>"""
     urdf.write_text(URDF.replace('</robot>',
                                  finger.format('right') + finger.format('left') + '</robot>'))
-    model = ArmModel.load(urdf)
+    model = Arm.load(urdf)
     assert model.joint_names == ('shoulder', 'wrist', 'left_finger', 'right_finger')
     assert model.config.joint_names == model.joint_names
     assert model.tool_frame == 'right'

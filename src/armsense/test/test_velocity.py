@@ -2,13 +2,8 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.velocity import (
-    BackwardDifference,
-    EncoderCounts,
-    KalmanVelocity,
-    regression_weights,
-    WeightedRegression,
-)
+from armsense.velocity import regression_weights, WeightedRegression
+from bench.velocity_filters import BackwardDifference, KalmanVelocity
 
 PERIOD = 1e-3
 FILTERS = {
@@ -183,21 +178,8 @@ def test_regression_is_quieter_than_the_difference_on_a_quantised_encoder():
     assert error['backward'] > 10 * error['regression']
 
 
-def test_counts_unwrap_in_both_directions():
-    true = np.array([[0, 0], [30, -30], [200, -200], [250, -250], [300, -300], [80, 40]])
-    encoder = EncoderCounts([360.0, 720.0], modulus=256)
-    angles = np.array([encoder.angle(row) for row in true[:1] % 256])
-    for previous, now in zip(true, true[1:], strict=False):
-        while (previous != now).any():  # in steps the counter can follow
-            previous = previous + np.clip(now - previous, -100, 100)
-            angles = encoder.angle(previous % 256)
-    np.testing.assert_allclose(angles, [np.radians(80), np.radians(20)])
-
-
 def test_bad_values_are_named():
     with pytest.raises(ArmsenseError, match='window'):
         WeightedRegression(2, window=1)
-    with pytest.raises(ArmsenseError, match='counts_per_turn'):
-        EncoderCounts(0)
     with pytest.raises(ArmsenseError, match='jerk'):
         KalmanVelocity(2, jerk=0.0)

@@ -10,12 +10,13 @@ import pytest
 from armsense.cli import tasks
 from armsense.identify.identify import identify
 from armsense.jobs.identify_job import Identification, Subject
-from armsense.jobs.summary import summary
-from armsense.jobs.verdict import JointErrors, verdict
+from armsense.jobs.result import JointErrors, summary, verdict
 from armsense.report import page
 from armsense.report.content import content
 from armsense.report.evidence import Evidence
 from bench.synthetic import SyntheticArm
+
+pytestmark = pytest.mark.slow
 
 SOUND = JointErrors(('a', 'b'), (1.0, 2.0), (0.1, 0.1))
 

@@ -8,6 +8,8 @@ import pytest
 from armsense.cli.worker import Cancelled, Worker
 from armsense.errors import ArmsenseError
 
+pytestmark = pytest.mark.slow
+
 
 def count(request, tell):
     for k in range(request):

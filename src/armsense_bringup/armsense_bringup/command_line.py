@@ -12,37 +12,46 @@ from pathlib import Path
 import sys
 from typing import NamedTuple, NoReturn
 
-from armsense_bringup.workspace import end_on_sigterm, SetupError, Workspace
+from armsense_bringup.workspace.machine import end_on_sigterm, SetupError
+from armsense_bringup.workspace.workspace import Workspace
 
 
 class Command(NamedTuple):
-    module: str              # run as `python -m module`; of this package unless it has a dot
+    module: str              # run as `python -m module`
     text: str                # one line of help
     workspace: bool = True   # needs the installed and built workspace
 
 
 COMMANDS = {
-    'demo': Command('demo_command', 'everything simulated; ends with a figure and a table'),
+    'demo': Command('armsense_bringup.demo.command',
+                    'everything simulated; ends with a figure and a table'),
     'identify': Command('armsense.cli.identify_command',
                         'a recorded motion in, a physically consistent model out'),
     'tables': Command('bench.papers.tables_command',
                       'published tables beside our own, simulated'),
-    'excite': Command('excite_command', 'design a motion that shows the dynamics, and drive it'),
-    'calibrate': Command('armsense_collision.calibrate_command',
+    'excite': Command('armsense_bringup.excite.command',
+                      'design a motion that shows the dynamics, and drive it'),
+    'calibrate': Command('armsense.cli.calibrate_command',
                          'thresholds for a rate of false alarms, from free motion'),
-    'replay': Command('armsense_collision.replay_command',
+    'replay': Command('armsense.cli.replay_command',
                       'would this configuration have tripped? a bag through the observer'),
     'campaign': Command('armsense.cli.campaign_command',
                         'many simulated collisions and hours of free motion, judged'),
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
                        'a page in the browser: a running arm or a bag'),
-    'test': Command('test_command', 'all checks: lint, types, unit and system tests'),
-    'launch': Command('launch_runner', 'start the nodes of a launch file'),
-    'bench': Command('bench_command', 'measure; `bench` alone lists what'),
-    'build': Command('build_command', 'build the workspace again', workspace=False),
-    'shell': Command('shell_command', 'a shell with ROS 2 and the workspace in it'),
-    'doctor': Command('doctor', 'what this machine has and lacks', workspace=False),
+    'test': Command('armsense_bringup.workspace.tests',
+                    'all checks: lint, types, unit and system tests'),
+    'launch': Command('armsense_bringup.launch.runner', 'start the nodes of a launch file'),
+    'nodes': Command('bench.node_reference',
+                     'write docs/nodes.md and the security policy from the running nodes'),
+    'bench': Command('armsense_bringup.workspace.bench', 'measure; `bench` alone lists what'),
+    'build': Command('armsense_bringup.workspace.build', 'build the workspace again',
+                     workspace=False),
+    'shell': Command('armsense_bringup.workspace.shell',
+                     'a shell with ROS 2 and the workspace in it'),
+    'doctor': Command('armsense_bringup.workspace.doctor', 'what this machine has and lacks',
+                      workspace=False),
 }
 
 
@@ -95,11 +104,10 @@ def run(workspace: Workspace, command: Command, arguments: list[str]) -> NoRetur
         python, env = sys.executable, dict(os.environ)
         env['ARMSENSE_ROOT'] = str(workspace.root)
         env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
-    module = command.module if '.' in command.module else f'armsense_bringup.{command.module}'
-    if module.startswith('bench.'):      # beside the product, not installed
+    if command.module.startswith('bench.'):      # beside the product, not installed
         paths = str(workspace.root), env.get('PYTHONPATH', '')
         env['PYTHONPATH'] = os.pathsep.join(filter(None, paths))
-    become([python, '-m', module, *arguments], env)
+    become([python, '-m', command.module, *arguments], env)
 
 
 def become(command: list[str], environment: dict[str, str]) -> NoReturn:

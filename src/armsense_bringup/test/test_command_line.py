@@ -19,7 +19,7 @@ class Ready:
     root, python = '.', sys.executable
     def ensure(self): print('a line that is still in the buffer')
     def environment(self): return dict(os.environ)
-sys.exit(run(Ready(), Command('launch_runner', ''), sys.argv[1:]))
+sys.exit(run(Ready(), Command('armsense_bringup.launch.runner', ''), sys.argv[1:]))
 """
 
 # The same while a tool still sets the workspace up.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from armsense_bringup import demo_command
+from armsense_bringup.demo import command
 
 
 class Started(Exception):
@@ -18,12 +18,12 @@ def start(tmp_path, monkeypatch):
     def run(*arguments, **options):
         raise Started
 
-    monkeypatch.setattr(demo_command, 'run', run)
+    monkeypatch.setattr(command, 'run', run)
     monkeypatch.setattr('sys.argv', ['demo', '--out', str(tmp_path)])
 
     def start():
         with pytest.raises(Started):
-            demo_command._both_runs(demo_command._parse(), [], Path(), tmp_path,
+            command._both_runs(command._parse(), [], Path(), tmp_path,
                                     Console(stderr=True))
     return start
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from armsense_bringup.demo_figure import _force_of_states
+from armsense_bringup.demo.figure import _force_of_states
 
 
 def test_there_is_no_force_between_two_contacts():

@@ -1,6 +1,6 @@
 """What the doctor says of what it heard."""
 
-from armsense_bringup.doctor_live import judge, NOT_DRIVING, Snapshot
+from armsense_bringup.workspace.doctor_live import judge, NOT_DRIVING, Snapshot
 from armsense_node.health import Health, Level
 
 WELL = Snapshot(

@@ -3,7 +3,7 @@
 import json
 
 from armsense.jobs import identify_job
-from armsense_bringup import excite_iterate
+from armsense_bringup.excite import iterate
 from bench.synthetic import SyntheticArm
 
 
@@ -18,9 +18,9 @@ def test_loop_converges_and_keeps_every_round(tmp_path, monkeypatch, capsys):
     def recorded(path, subject):
         return arm.record(len(driven)), ()
 
-    monkeypatch.setattr(excite_iterate, 'drive', drive)
+    monkeypatch.setattr(iterate, 'drive', drive)
     monkeypatch.setattr(identify_job, 'recorded_motion', recorded)
-    code = excite_iterate.main(['--arm', 'laas4', '--out', str(tmp_path), '--rounds', '3',
+    code = iterate.main(['--arm', 'laas4', '--out', str(tmp_path), '--rounds', '3',
                                 '--tolerance', '2', '--period', '5', '--starts', '1', '--json'])
     assert code == 0
     rounds = json.loads(capsys.readouterr().out)['rounds']
@@ -34,5 +34,5 @@ def test_loop_converges_and_keeps_every_round(tmp_path, monkeypatch, capsys):
 
 def test_rounds_that_exist_are_not_overwritten(tmp_path, capsys):
     (tmp_path / 'round1').mkdir()
-    assert excite_iterate.main(['--out', str(tmp_path)]) == 1
+    assert iterate.main(['--out', str(tmp_path)]) == 1
     assert 'exists already' in capsys.readouterr().err

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense_bringup import excite_client, excite_run
-from armsense_bringup.launch_file import LaunchError
+from armsense_bringup.excite import run
+from armsense_bringup.launch.file import LaunchError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -15,8 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def motion(tmp_path, monkeypatch):
     """A motion file of an arm that no file of ours describes."""
     monkeypatch.setenv('ARMSENSE_ROOT', str(ROOT))
-    monkeypatch.setattr(excite_client, 'keep_apart', lambda: None)
-    monkeypatch.setattr(excite_run, 'read_motion',
+    monkeypatch.setattr(run, 'read_motion',
                         lambda path: SimpleNamespace(kind='fourier', arm='my_arm'))
     return tmp_path / 'excite.yaml'
 
@@ -25,17 +24,17 @@ def motion(tmp_path, monkeypatch):
     ([], 'my_arm'), (['--arm', 'my_arm.yaml'], 'my_arm.yaml')])
 def test_an_arm_of_your_own_is_launched(motion, monkeypatch, arguments, arm):
     driven = []
-    monkeypatch.setattr(excite_run, 'drive',
+    monkeypatch.setattr(run, 'drive',
                         lambda file, periods, bag, arm, *rest: driven.append(arm) or 'complete')
-    assert excite_run.main([str(motion), *arguments]) == 0
+    assert run.main([str(motion), *arguments]) == 0
     assert driven == [arm]
 
 
 def test_what_the_launch_file_refuses_is_said(motion, monkeypatch, capsys):
     def refuse(*arguments):
         raise LaunchError('arm.launch.xml:4: nobody offers that')
-    monkeypatch.setattr(excite_run, 'drive', refuse)
-    assert excite_run.main([str(motion)]) == 1
+    monkeypatch.setattr(run, 'drive', refuse)
+    assert run.main([str(motion)]) == 1
     error = capsys.readouterr().err
     assert 'nobody offers that' in error
     assert 'Traceback' not in error

@@ -15,11 +15,11 @@ import time
 import pytest
 import yaml
 
-from armsense_bringup.launch_file import LaunchError
-from armsense_bringup.launch_runner import parse_arguments
+from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.runner import parse_arguments
 
 LONG = 60.0  # [s] a limit that only a hanging test reaches
-COMMAND = [sys.executable, '-m', 'armsense_bringup.launch_runner']
+COMMAND = [sys.executable, '-m', 'armsense_bringup.launch.runner']
 
 
 def run(prefix, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -56,58 +56,45 @@ def test_argument_types_arrive_as_parameters(prefix) -> None:
     path = prefix.launch_file("""
       <arg name="rate" default="1000"/><arg name="gain" default="0.5"/>
       <arg name="enabled" default="true"/><arg name="label" default="laas4"/>
-      <arg name="limits" default="[1.0, 2.0]"/><arg name="serial" default="007"/>
-      <node pkg="fake" exec="probe" name="n" namespace="ns">
+      <arg name="serial" default="007"/>
+      <push_ros_namespace namespace="ns"/>
+      <node pkg="fake" exec="probe" name="n">
         <param name="rate" value="$(var rate)"/><param name="gain" value="$(var gain)"/>
         <param name="enabled" value="$(var enabled)"/><param name="label" value="$(var label)"/>
-        <param name="limits" value="$(var limits)"/>
         <param name="serial" value="$(var serial)" type="str"/>
       </node>""")
     assert run(prefix, path, 'rate:=500', 'enabled:=false').returncode == 0
     record, = prefix.records()
     assert yaml.safe_load(record['parameters'][0]) == {'/ns/n': {'ros__parameters': {
-        'rate': 500, 'gain': 0.5, 'enabled': False, 'label': 'laas4', 'limits': [1.0, 2.0],
-        'serial': '007'}}}
+        'rate': 500, 'gain': 0.5, 'enabled': False, 'label': 'laas4', 'serial': '007'}}}
 
 
 def test_conditions_choose_the_processes(prefix) -> None:
     path = prefix.launch_file(r"""
       <arg name="hardware" default="sim"><choice value="sim"/><choice value="spi"/></arg>
       <let name="simulated" value="$(eval '\'$(var hardware)\' == \'sim\'')"/>
-      <node pkg="fake" exec="probe" args="plant" if="$(var simulated)"/>
-      <node pkg="fake" exec="probe" args="wire" unless="$(var simulated)"/>
+      <node pkg="fake" exec="probe" name="plant" args="plant" if="$(var simulated)"/>
+      <node pkg="fake" exec="probe" name="wire" args="wire" unless="$(var simulated)"/>
       <group if="$(eval '\'$(var hardware)\' in [\'spi\', \'can\']')">
-        <node pkg="fake" exec="probe" args="watchdog"/>
+        <node pkg="fake" exec="probe" name="watchdog" args="watchdog"/>
       </group>""")
     assert run(prefix, path, 'hardware:=spi').returncode == 0
     assert {record['words'][0] for record in prefix.records()} == {'wire', 'watchdog'}
 
 
-def test_includes_remaps_namespaces_and_environment(prefix) -> None:
-    prefix.launch_file("""
+def test_namespaces_and_environment(prefix) -> None:
+    path = prefix.launch_file("""
       <arg name="side"/>
       <group>
         <push_ros_namespace namespace="$(var side)"/>
         <set_env name="SIDE" value="$(var side)"/>
-        <node pkg="fake" exec="probe" name="board" namespace="hand" args="one 'two words'"
-              cwd="$(dirname)">
-          <remap from="motor_states" to="/$(var side)/states"/>
-          <env name="EXTRA" value="$(env SIDE)!"/>
-        </node>
-      </group>""", 'side.launch.xml')
-    path = prefix.launch_file("""
-      <include file="$(find-pkg-share fake)/launch/side.launch.xml">
-        <arg name="side" value="left"/></include>
-      <include file="$(dirname)/side.launch.xml"><arg name="side" value="right"/></include>""")
-    assert run(prefix, path).returncode == 0
-    records = {record['environment']['SIDE']: record for record in prefix.records()}
-    assert set(records) == {'left', 'right'}
-    for side, record in records.items():
-        assert record['words'] == [
-            'one', 'two words', '--ros-args', '-r', '__node:=board', '-r', f'__ns:=/{side}/hand',
-            '-r', f'motor_states:=/{side}/states']
-        assert record['environment']['EXTRA'] == f'{side}!'
-        assert record['cwd'] == str(path.parent)
+        <node pkg="fake" exec="probe" name="board" args="one $(find-pkg-share fake)/two"/>
+      </group>""")
+    assert run(prefix, path, 'side:=left').returncode == 0
+    record, = prefix.records()
+    assert record['words'] == ['one', f'{prefix.root}/share/fake/two', '--ros-args', '-r',
+                               '__node:=board', '-r', '__ns:=/left']
+    assert record['environment']['SIDE'] == 'left'
 
 
 NODE = """
@@ -127,22 +114,17 @@ rclpy.shutdown()
 
 def test_a_ros_node_understands_what_it_is_given(prefix) -> None:
     prefix.install('fake', 'node', f'#!{sys.executable}\n{NODE}')
-    values = prefix.root / 'values.yaml'
-    values.write_text('/**: {ros__parameters: {from_file: 1.5, both: file}}')
-    path = prefix.launch_file(f"""
+    path = prefix.launch_file("""
       <push_ros_namespace namespace="left"/>
       <node pkg="fake" exec="node" name="board">
-        <param from="{values}"/><param name="both" value="tag"/><param name="n" value="4"/>
-        <param name="text" value="4" type="str"/><param name="on" value="true"/>
-        <param name="gains"><param name="p" value="[1.0, 2.5]"/></param>
-        <remap from="states" to="motor_states"/>
+        <param name="n" value="4"/><param name="text" value="4" type="str"/>
+        <param name="on" value="true"/><param name="gains.p" value="1" type="float"/>
       </node>""")
     result = run(prefix, path)
     assert result.returncode == 0, result.stderr
     line = next(line for line in result.stdout.splitlines() if line.startswith('[board] ['))
     assert json.loads(line.removeprefix('[board] ')) == [
-        '/left/board', '/left/motor_states',
-        {'from_file': 1.5, 'both': 'tag', 'n': 4, 'text': '4', 'on': True, 'gains.p': [1.0, 2.5]}]
+        '/left/board', '/left/states', {'n': 4, 'text': '4', 'on': True, 'gains.p': 1.0}]
 
 
 def test_a_crashing_node_decides_the_exit_code(prefix) -> None:
@@ -156,6 +138,7 @@ def test_a_crashing_node_decides_the_exit_code(prefix) -> None:
     assert '[launch] bad died with exit code 3' in lines
     assert '[bad] a complaint' in lines
     assert '[bad] no newline' in lines
+    assert lines[-1] == '[launch] FAILED: bad died with exit code 3: a complaint'
 
 
 def test_ctrl_c_stops_all_cleanly(prefix) -> None:
@@ -225,7 +208,7 @@ def test_a_killed_runner_takes_its_nodes_along(prefix) -> None:
 
 def test_an_unknown_tag_starts_nothing(prefix) -> None:
     path = prefix.launch_file(
-        '<node pkg="fake" exec="probe"/>\n<node_container pkg="fake" exec="probe"/>')
+        '<node pkg="fake" exec="probe" name="n"/>\n<node_container pkg="fake"/>')
     result = run(prefix, path)
     assert result.returncode == 2
     assert result.stderr.startswith(f'launch: {path}:3: unknown tag <node_container> in <launch>')
@@ -233,7 +216,7 @@ def test_an_unknown_tag_starts_nothing(prefix) -> None:
 
 
 def test_package_and_file_on_the_command_line(prefix) -> None:
-    prefix.launch_file('<node pkg="fake" exec="probe"/>', 'here.launch.xml')
+    prefix.launch_file('<node pkg="fake" exec="probe" name="n"/>', 'here.launch.xml')
     assert run(prefix, 'fake', 'here.launch.xml').returncode == 0
     assert len(prefix.records()) == 1
     wrong = run(prefix, 'fake', 'there.launch.xml')
@@ -246,7 +229,8 @@ def test_a_bare_file_name_is_looked_up_in_bringup(prefix) -> None:
     marker.touch()
     folder = prefix.root / 'share/armsense_bringup/launch'
     folder.mkdir(parents=True)
-    (folder / 'own.launch.xml').write_text('<launch><node pkg="fake" exec="probe"/></launch>')
+    (folder / 'own.launch.xml').write_text(
+        '<launch><node pkg="fake" exec="probe" name="n"/></launch>')
     assert run(prefix, 'own.launch.xml').returncode == 0
     assert len(prefix.records()) == 1
 

@@ -7,14 +7,15 @@ import os
 from pathlib import Path
 import re
 import signal
+import sys
 import time
 
 import pytest
 
-from armsense_bringup.launch_output import Echo, LAUNCHER, OutputLine
-from armsense_bringup.launch_plan import load
-from armsense_bringup.launch_process import ProcessSpec
-from armsense_bringup.launch_supervisor import Supervisor, Timeouts
+from armsense_bringup.launch.output import Echo, LAUNCHER, OutputLine, reason, Tracebacks
+from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.supervisor import Supervisor, Timeouts
 
 LONG = 30.0  # [s] a limit that only a hanging test reaches
 
@@ -99,8 +100,7 @@ def test_escalation_to_sigterm(prefix) -> None:
 
 
 def test_escalation_to_sigkill_is_a_failure(prefix) -> None:
-    nodes = plan(prefix, 'args="stubborn" sigterm_timeout="0.2" sigkill_timeout="0.2"')
-    with Supervisor(nodes, timeouts=Timeouts(LONG, LONG)) as supervisor:
+    with Supervisor(plan(prefix, 'args="stubborn"'), timeouts=Timeouts(0.2, 0.2)) as supervisor:
         supervisor.wait_for_line('ready', LONG)
     assert supervisor.exit_codes == {'n0': -signal.SIGKILL}
     refusals = [line.text for line in supervisor.lines if line.text.startswith('not at')]
@@ -170,7 +170,8 @@ def test_what_a_process_leaves_behind_is_killed(prefix) -> None:
 def test_an_executable_that_cannot_run_stops_the_launch(prefix) -> None:
     prefix.install('fake', 'broken', '#!/no/such/interpreter\n')
     path = prefix.launch_file(
-        '<node pkg="fake" exec="probe" args="polite"/><node pkg="fake" exec="broken"/>')
+        '<node pkg="fake" exec="probe" name="n" args="polite"/>\n'
+        '<node pkg="fake" exec="broken" name="broken"/>')
     supervisor = Supervisor(load(path, environment=prefix.environment)).start()
     assert supervisor.wait(LONG) == 1
     assert supervisor.exit_codes['broken'] == 127
@@ -179,12 +180,81 @@ def test_an_executable_that_cannot_run_stops_the_launch(prefix) -> None:
 
 def test_parameter_files_are_removed(prefix) -> None:
     path = prefix.launch_file(
-        '<node pkg="fake" exec="probe" args="exit=0"><param name="a" value="1"/></node>')
+        '<node pkg="fake" exec="probe" name="n" args="exit=0"><param name="a" value="1"/></node>')
     assert Supervisor(load(path, environment=prefix.environment)).start().wait(LONG) == 0
     record, = prefix.records()
     assert 'a: 1' in record['parameters'][0]
     file, = (word for word in record['words'] if word.endswith('.yaml'))
     assert not Path(file).exists()
+
+
+FAILING = """#!{python}
+import os, sys, time
+up = os.environ['PROBE_RECORD'] + '.up'
+if sys.argv[1] == 'first':
+    while not os.path.exists(up):
+        time.sleep(0.01)
+    try:
+        {{}}['gear']
+    except KeyError as error:
+        raise ValueError('board 2 has no gear,\\nnor a number') from error
+try:
+    open(up, 'w').close()
+    time.sleep(60)
+finally:
+    raise RuntimeError('a consequence')
+"""
+
+
+def test_the_last_line_says_which_process_failed_first_and_why(prefix) -> None:
+    prefix.install('fake', 'failing', FAILING.format(python=sys.executable))
+    path = prefix.launch_file(
+        '<node pkg="fake" exec="failing" name="later" args="second"/>\n'
+        '<node pkg="fake" exec="failing" name="cause" args="first" on_exit="shutdown"/>')
+    supervisor = Supervisor(load(path, environment=prefix.environment)).start()
+    assert supervisor.wait(LONG) == 1
+    assert supervisor.failed == ['cause', 'later']
+    assert supervisor.failure == ('cause died with exit code 1: ValueError: board 2 has no gear,')
+    assert supervisor.lines[-1].text == f'FAILED: {supervisor.failure}'
+    # It was asked to stop: what it raised then is told, that it was interrupted is not.
+    words = [line.text for line in supervisor.lines if line.name == 'later']
+    assert words.count(TRACEBACK[0]) == 1
+    assert words[-1] == 'RuntimeError: a consequence'
+    assert 'KeyboardInterrupt' not in words
+
+
+def test_a_success_ends_without_a_reason(prefix) -> None:
+    supervisor = Supervisor(plan(prefix, 'args="exit=0"')).start()
+    assert supervisor.wait(LONG) == 0
+    assert supervisor.lines[-1].text == 'all processes have ended'
+    assert supervisor.failure == ''
+
+
+TRACEBACK = ['Traceback (most recent call last):', '  File "x.py", line 1', 'KeyError: 3']
+
+
+@pytest.mark.parametrize(('stopping', 'told'), [
+    (False, [*TRACEBACK[:2], 'KeyboardInterrupt', 'bye']), (True, ['bye'])])
+def test_who_is_asked_to_stop_need_not_tell_that_it_was_interrupted(stopping, told) -> None:
+    filter_ = Tracebacks()
+    lines = [*TRACEBACK[:2], 'KeyboardInterrupt', 'bye']
+    assert [text for line in lines for text in filter_.take(line, stopping)] == told
+    assert filter_.take(TRACEBACK[0], stopping) == []
+    assert filter_.rest() == [TRACEBACK[0]]
+
+
+@pytest.mark.parametrize(('lines', 'expected'), [
+    ([], ''),
+    (['first', 'last words', ''], 'last words'),
+    (['[INFO] [12.5] [n]: begin', '[ERROR] [13.5] [n]: no arm'], 'no arm'),
+    (['[FATAL] [12.5] [n]: no arm', '[INFO] [13.5] [n]: bye'], 'no arm'),
+    ([*TRACEBACK, 'a last word'], 'KeyError: 3'),
+    (['[FATAL] [1.5] [n]: ' + TRACEBACK[0], *TRACEBACK[1:], '', '[INFO] [2.5] [n]: bye'],
+     'KeyError: 3'),
+    ([*TRACEBACK, '[FATAL] [12.5] [n]: no arm'], 'no arm'),
+])
+def test_the_reason_in_the_words_of_a_process(lines: list[str], expected: str) -> None:
+    assert reason(lines) == expected
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense_bringup import own_domain
+from armsense_bringup.workspace import own_domain
 
 DOMAIN = 101      # above those of the tests
 

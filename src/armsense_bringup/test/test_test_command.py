@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from armsense_bringup import test_command
+from armsense_bringup.workspace import tests as command
 
 ROOT = Path(__file__).resolve().parents[3]
 # Each file fails when it is run for the first time.
@@ -76,7 +76,7 @@ def project(monkeypatch, tmp_path):
 def test_only_timing_is_excused(project, capfd, files, code, again):
     for name, parts in files.items():
         project(name, *parts)
-    assert test_command.tests(project.root, ['test'], []) == code
+    assert command.tests(project.root, ['test'], []) == code
     out = capfd.readouterr().out
     runs = [line for line in out.splitlines() if line.startswith('$ ')]
     assert [word for run in runs[1:] for word in run.split() if word.startswith('test/')] == [
@@ -93,16 +93,16 @@ def test_only_timing_is_excused(project, capfd, files, code, again):
 @pytest.mark.parametrize('code', [0, 2, 5])    # passed, interrupted, no tests found
 def test_other_endings_are_final(monkeypatch, tmp_path, code):
     commands = []
-    monkeypatch.setattr(test_command, '_run',
+    monkeypatch.setattr(command, '_run',
                         lambda command, *rest: commands.append(command) or code)
-    assert test_command.tests(tmp_path, ['test'], []) == code
+    assert command.tests(tmp_path, ['test'], []) == code
     assert len(commands) == 1
 
 
 def test_a_process_left_behind_is_no_question_of_time(project):
     (project.root / 'test' / 'test_leak.py').write_text(LEAK)
     try:
-        assert test_command.tests(project.root, ['test'], []) == 1
+        assert command.tests(project.root, ['test'], []) == 1
     finally:
         pids = (project.root / 'pids').read_text().split()
         for pid in pids:
@@ -113,7 +113,7 @@ def test_a_process_left_behind_is_no_question_of_time(project):
 def test_chosen_tests_run_once(monkeypatch, tmp_path):
     (tmp_path / 'test_one.py').touch()
     commands = []
-    monkeypatch.setattr(test_command, '_run',
+    monkeypatch.setattr(command, '_run',
                         lambda command, *rest: commands.append(command) or 1)
-    assert test_command.tests(tmp_path, ['test'], ['test_one.py']) == 1
+    assert command.tests(tmp_path, ['test'], ['test_one.py']) == 1
     assert [command[-1] for command in commands] == ['test_one.py']

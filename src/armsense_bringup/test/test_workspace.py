@@ -12,15 +12,15 @@ import time
 
 import pytest
 
-from armsense_bringup import workspace as module
-from armsense_bringup.workspace import (
-    adapt_wheels,
+from armsense_bringup.workspace import workspace as module
+from armsense_bringup.workspace.machine import (
     check_machine,
     explain_failure,
     own_middleware,
     SetupError,
-    Workspace,
 )
+from armsense_bringup.workspace.wheels import adapt_wheels
+from armsense_bringup.workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -353,5 +353,5 @@ def test_doctor_prints_one_json_object():
 
 
 def test_version_is_checked_before_anything_is_imported():
-    source = (Path(module.__file__).resolve().parents[3] / 'armsense').read_text()
+    source = (ROOT / 'armsense').read_text()
     assert source.index('version_info') < source.index('armsense_bringup')

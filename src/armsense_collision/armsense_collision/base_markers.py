@@ -13,7 +13,7 @@ from armsense.base.cell_layout import CellLayout
 from armsense.base.contact_places import ContactPlaces
 from armsense.base.sensitivity import surface_pushes
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.arm_config import LoadCellsConfig
 from armsense.types import Array, Flags
 
@@ -27,7 +27,7 @@ CELL = 0.04                  # [m]
 class BaseMarkers:
     """Markers of one arm on its cells."""
 
-    def __init__(self, model: ArmModel, layout: CellLayout, config: LoadCellsConfig) -> None:
+    def __init__(self, model: Arm, layout: CellLayout, config: LoadCellsConfig) -> None:
         self._model, self._layout, self._config = model, layout, config
         try:
             self._places = ContactPlaces.on(model, SPACING)

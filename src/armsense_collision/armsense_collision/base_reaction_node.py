@@ -7,6 +7,7 @@ base: contacts go to the topic `contact` with link, point and force, liars to `d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 import time
 from typing import Any
@@ -19,13 +20,14 @@ from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResu
 from armsense.base.vibration import VibrationMode
 from armsense.detector import Detection, lasting_text
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
+from armsense.schema import part, quantity, same_as
 from armsense.velocity import WeightedRegression
 from armsense_collision.base_markers import BaseMarkers
 from armsense_collision.base_services import BaseServices, read_thresholds
 from armsense_collision.collision_message import base_message, fused_message
-from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
+from armsense_collision.imu_topic import ImuParameters, ImuTopic
 from armsense_collision.joint_check import describe, Finding, JointCheck, UNITS
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
 from armsense_node.health import Health, Level
@@ -39,7 +41,7 @@ from armsense_node.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
 from armsense_node.state_time import state_time
 
@@ -48,30 +50,26 @@ LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
 ACCELERATION_WINDOW = 30   # samples, for the joints' accelerations where the base moves
 MARKERS_PERIOD = 0.2   # [s]
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('gain', 40.0, '[1/s] of the low pass on measurement and prediction', low=1.0,
-              high=500.0),
-    Parameter('cell_lag', 0.0, '[s] by which the cells are later than the encoders', low=0.0,
-              high=1.0),
-    Parameter('thresholds', '', 'yaml file of thresholds, read and written; empty: a guess from '
-              'noise and weight until they are learned'),
-    Parameter('rate_per_hour', 1.0, '[1/h] false alarms that learned thresholds allow', low=0.001,
-              high=1000.0),
-    Parameter('vibration_modes', [0.0], '[Hz] frequencies to leave out; 0: none'),
-    Parameter('vibration_floor', 0.0, 'factor on the learned swing added to thresholds; 0: off',
-              low=0.0, high=10.0),
-    Parameter('drift', 2.0, '[N/h] fastest drift of a cell that the offset follows; 0: none',
-              low=0.0, high=1000.0),
-    Parameter('update_model', False, 'correct the inertial parameters while the arm moves'),
-    Parameter('cell_timeout', 0.1, '[s] without cell readings until nothing is said', low=0.001,
-              high=5.0),
-    Parameter('fusion', False, 'collision_observer runs: locate contacts with both residuals'),
-    Parameter('autostart', True, 'configure and activate at once'),
-    Parameter('lockstep', False, 'virtual time: wait for the cells of every state'),
-    *IMU_PARAMETERS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ImuParameters, LifecycleParameters, ModelParameters):
+    """Parameters."""
+
+    gain: float = same_as(BaseMonitorOptions, 'gain')
+    cell_lag: float = same_as(BaseMonitorOptions, 'cell_lag')
+    thresholds: str = quantity('', text='yaml file of thresholds, read and written; empty: a '
+                               'guess from noise and weight until they are learned')
+    rate_per_hour: float = quantity(1.0, unit='1/h', low=0.001, high=1000,
+                                    text='false alarms that learned thresholds allow')
+    vibration_modes: tuple[float, ...] = quantity(
+        (0.0,), unit='Hz', low=0, text='frequencies to leave out; 0: none')
+    vibration_floor: float = same_as(BaseMonitorOptions, 'vibration_floor')
+    drift: float = same_as(BaseMonitorOptions, 'drift')
+    update_model: bool = same_as(BaseMonitorOptions, 'update_model')
+    cell_timeout: float = quantity(0.1, unit='s', low=0.001, high=5,
+                                   text='without cell readings until nothing is said')
+    fusion: bool = quantity(
+        False, text='collision_observer runs: locate contacts with both residuals')
 
 
 class BaseReactionNode(LoopNode):
@@ -79,7 +77,7 @@ class BaseReactionNode(LoopNode):
 
     def __init__(self) -> None:
         super().__init__('base_reaction')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         BaseServices(self, self._settings, lambda: self.monitor, lambda: self._q)
         self.create_timer(MARKERS_PERIOD, self._draw)
         if self._settings.autostart:
@@ -89,14 +87,11 @@ class BaseReactionNode(LoopNode):
 
     def configure(self) -> None:
         settings = self._settings
-        model = ArmModel.load(settings.arm, settings.model or None)
+        model = settings.load()
         modes = tuple(VibrationMode(frequency=f, width=max(0.4 * f, 0.5))
                       for f in settings.vibration_modes if f > 0.0)
-        self.monitor = BaseMonitor(model, BaseMonitorOptions(
-            gain=settings.gain, cell_lag=settings.cell_lag, modes=modes,
-            floor_factor=settings.vibration_floor, drift=settings.drift,
-            update_model=settings.update_model),
-            read_thresholds(settings.thresholds))
+        self.monitor = BaseMonitor(model, part(BaseMonitorOptions, settings, modes=modes),
+                                   read_thresholds(settings.thresholds))
         self._last_seq = self._last_stamp = self._last_time = self._count = self._contact_count = 0
         self._collision_seq = 0
         self._cells_at = -1.0            # [s] when the last cells came, on the clock of the states
@@ -104,7 +99,6 @@ class BaseReactionNode(LoopNode):
         self._valid = np.zeros(self.monitor.layout.cells, bool)
         self._q = np.zeros(model.n)
         self._result: BaseResult | None = None
-        assert model.config is not None
         assert model.config.load_cells is not None
         self._every = max(1, round(model.config.rate / model.config.load_cells.rate))
         self._drawing = BaseMarkers(model, self.monitor.layout, model.config.load_cells)
@@ -112,7 +106,7 @@ class BaseReactionNode(LoopNode):
                                           degree=2)
         self._make_topics(model)
 
-    def _make_topics(self, model: ArmModel) -> None:
+    def _make_topics(self, model: Arm) -> None:
         qos = lockstep_qos() if self._settings.lockstep else stream_qos()
         self._states = StreamSubscription(self, MotorStates, 'motor_states', model.n,
                                           optional=('joint_position', 'strain'), qos=qos)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 import time
 from typing import Any
@@ -11,12 +12,12 @@ from std_srvs.srv import Trigger
 
 from armsense.detector import ContactOptions, Detection, lasting_text, read_intent
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
 from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS
+from armsense.schema import quantity
+from armsense.watch.collision_message import add_contact, fill_collision
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig, MonitorResult
-from armsense_collision.collision_message import add_contact, collision_message
-from armsense_collision.imu_topic import IMU_PARAMETERS, ImuTopic
+from armsense_collision.imu_topic import ImuParameters, ImuTopic
 from armsense_msgs.msg import Collision, MotorStates, Residual
 from armsense_msgs.srv import SetString
 from armsense_node.health import Health, Level
@@ -30,23 +31,21 @@ from armsense_node.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
 from armsense_node.state_time import state_time
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
 FINE = ContactOptions()
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('detection', '', 'yaml file of observers; empty: config/detection.yaml'),
-    Parameter('observer', '', 'observer; empty: that of the yaml file',
-              choices=('', *OBSERVERS)),
-    Parameter('autostart', True, 'configure and activate at once'),
-    Parameter('lockstep', False, 'stamps are virtual time'),
-    *IMU_PARAMETERS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ImuParameters, LifecycleParameters, ModelParameters):
+    """Parameters."""
+
+    detection: str = quantity('', text='yaml file of observers; empty: config/detection.yaml')
+    observer: str = quantity('', choices=('', *OBSERVERS),
+                             text='observer; empty: that of the yaml file')
 
 
 class CollisionObserverNode(LoopNode):
@@ -54,7 +53,7 @@ class CollisionObserverNode(LoopNode):
 
     def __init__(self) -> None:
         super().__init__('collision_observer')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         self._reset_due = False
         self.create_service(Trigger, '~/reset', self._reset)
         self.create_service(SetString, '~/allow_contact', self._allow_contact)
@@ -63,7 +62,7 @@ class CollisionObserverNode(LoopNode):
 
     def configure(self) -> None:
         settings = self._settings
-        model = ArmModel.load(settings.arm, settings.model or None)
+        model = settings.load()
         thresholds = None
         if settings.model:
             thresholds = ModelFile.read(settings.model, model.name).thresholds
@@ -124,9 +123,9 @@ class CollisionObserverNode(LoopNode):
         self._collision_seq = self._last_seq
         self._count += 1
         joint = result.isolation.joint if result.isolation else detection.joint
-        message = collision_message(
-            self._model, detection, self._model.link_names[joint], number=self._count,
-            seq=self._last_seq, stamp=self._last_stamp)
+        message = Collision()
+        fill_collision(message, self._model, detection, self._model.link_names[joint],
+                       number=self._count, seq=self._last_seq, stamp=self._last_stamp)
         message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
         self._collisions.publish(message)
         self._pending, self._known = (message, joint), detection.known
@@ -153,7 +152,7 @@ class CollisionObserverNode(LoopNode):
         joint = self._monitor.settled_joint(self._peak, result.threshold, joint)
         contact = self._monitor.contact(new, result.threshold, result.q, joint, FINE)
         if contact is not None:
-            message = add_contact(message, contact)
+            add_contact(message, contact)
             message.published.sec, message.published.nanosec = divmod(time.time_ns(), 10**9)
             self._contacts.publish(message)
 

@@ -12,7 +12,7 @@ from armsense.base.base_monitor import BaseMonitor, BaseResult
 from armsense.base.contact_watch import ContactWatch, Side
 from armsense.base.explanation import Cause, Explanation
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.watch.collision_monitor import DetectionConfig
 from armsense_msgs.msg import Residual
 from armsense_node.health import Health, Level
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 class JointCheck:
     """Takes the joint residual of every state and watches both."""
 
-    def __init__(self, node: Node, model: ArmModel, monitor: BaseMonitor,
+    def __init__(self, node: Node, model: Arm, monitor: BaseMonitor,
                  qos: QoSProfile, lockstep: bool) -> None:
         self._lockstep = lockstep
         self._stream = StreamSubscription(node, Residual, 'residual', model.n, qos=qos)

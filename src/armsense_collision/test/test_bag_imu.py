@@ -4,12 +4,13 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu
 
-from armsense_collision import replay_command
-from armsense_collision.bag_imu import base_motion, Mounting, mounting
-from armsense_collision.bag_tape import read_tape
-from armsense_monitor.bag_writer import BagWriter
+from armsense.cli import replay_command
+from armsense.cli.imu_options import mounting
+from armsense.recordings.bag_imu import base_motion, Mounting
+from armsense.recordings.bag_tape import read_tape
+from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.record import new_record
 from armsense_msgs.msg import MotorStates
-from armsense_node.loop import new_record
 
 MS = 1_000_000   # [ns]
 

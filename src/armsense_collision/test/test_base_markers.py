@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from visualization_msgs.msg import Marker
 
-from armsense.base import CellLayout
+from armsense.base.cell_layout import CellLayout
 from armsense.base.contact_places import ContactPlaces
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_collision.base_markers import BaseMarkers
 
 
 @pytest.fixture(scope='module')
 def drawn():
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     config = model.config.load_cells
     layout = CellLayout.of_config(config)
     markers = BaseMarkers(model, layout, config)

@@ -17,8 +17,8 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 import yaml
 
-from armsense.base import CellLayout
-from armsense.model import ArmModel
+from armsense.base.cell_layout import CellLayout
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.sim import make_plant
 from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
@@ -37,11 +37,11 @@ NODE = 'armsense_collision.base_reaction_node'
 DT = 1e-3
 
 
-class Arm:
+class SmallArm:
     """laas4 at its home pose, held by its motors, publishing states and cells in lock-step."""
 
     def __init__(self, node):
-        self.model = ArmModel.load('laas4')
+        self.model = Arm.load('laas4')
         self.plant = make_plant('laas4')
         self.home = np.array(self.model.config.home)
         self.plant.reset(self.home)
@@ -112,7 +112,7 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
     file.write_text('constant: [1.5, 0.6, 0.6]\n')
     process = start(NODE, 'realtime:=false', f'thresholds:={file}', 'rate_per_hour:=60.0',
                     'cell_timeout:=0.02')
-    arm = Arm(tester)
+    arm = SmallArm(tester)
     try:
         arm.await_node()
         quiet = arm.run(700)
@@ -163,7 +163,7 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
 
 def test_fused_contact_liar_and_markers(tester):
     """The tester is the joint observer: residuals of a true push, then of a drive that lies."""
-    arm = Arm(tester)
+    arm = SmallArm(tester)
     residuals = StreamPublisher(tester, Residual, 'residual', 4)
     contacts = DirectSubscription(tester, Collision, 'contact', event_qos())
     health = DirectSubscription(tester, DiagnosticArray, 'diagnostics', event_qos())
@@ -210,7 +210,7 @@ def test_fused_contact_liar_and_markers(tester):
 
 def test_moving_base_is_no_collision_and_its_wrench_is_told(tester):
     """A carrier that accelerates upwards and turns, as its inertial unit reports."""
-    arm = Arm(tester)
+    arm = SmallArm(tester)
     imu = tester.create_publisher(Imu, 'imu', stream_qos())
     wrenches = DirectSubscription(tester, WrenchStamped, 'base/predicted_wrench', stream_qos())
     zero, answer = np.zeros(4), None

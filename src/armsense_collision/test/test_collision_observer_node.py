@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import rclpy
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.recordings.record import new_record
 from armsense_collision.collision_observer_node import CollisionObserverNode
 from armsense_msgs.msg import MotorStates
 from armsense_node.health import Level
-from armsense_node.loop import new_record
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 P = 1_000_000                               # [ns]
 WALL = 1_700_000_000 * 10**9                # [ns]

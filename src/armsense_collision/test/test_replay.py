@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 
-from armsense.boards.arm_driver import Mode
+from armsense.boards.mode import Mode
+from armsense.cli import replay_command
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.jobs.replay import replay
+from armsense.model import Arm
 from armsense.model.model_file import FORMAT, ModelFile, Provenance
-from armsense.recordings.bag_reader import messages
+from armsense.recordings.bag_files import messages
+from armsense.recordings.bag_tape import read_tape
+from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.definitions import blank, serialize
+from armsense.recordings.record import new_record, RecordDecoder
 from armsense.sim.closed_loop import ClosedLoop
+from armsense.watch.collision_message import add_contact, fill_collision
 from armsense.watch.collision_monitor import CollisionMonitor
-from armsense_collision import replay_command
-from armsense_collision.bag_tape import read_tape
-from armsense_collision.replay import replay
-from armsense_monitor.bag_writer import BagWriter
-from armsense_msgs.msg import MotorStates, Residual
-from armsense_node.loop import new_record, RecordDecoder
+from armsense_msgs.msg import Collision, MotorStates, Residual
 from armsense_node.payload import carrying, payload_message
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 START = 1_700_000_000 * 10**9   # [ns]
 
 
@@ -203,3 +205,16 @@ def test_a_wall_clock_that_was_set_in_the_recording_changes_nothing(bag, tmp_pat
     plain, set_back = read_tape(bag[0], 4).tape, read_tape(folder, 4).tape
     assert np.array_equal(plain.stamp, set_back.stamp)
     assert np.array_equal(plain.position, set_back.position)
+
+
+def test_a_collision_made_without_ros_has_the_bytes_of_one_made_with_it(bag):
+    run = replay(MODEL, read_tape(bag[0], 4))
+    wires = []
+    for message in (Collision(), blank('armsense_msgs/msg/Collision')):
+        _, detection = run.trace.detections[0]
+        fill_collision(message, MODEL, detection, 'link4', number=1, seq=7, stamp=START + 5)
+        add_contact(message, run.events[0].contact)
+        wires.append(message)
+    ours = deserialize_message(serialize(wires[1]), Collision)
+    assert ours == wires[0]
+    assert ours.force_observable == run.events[0].contact.force_observable

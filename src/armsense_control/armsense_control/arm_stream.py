@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from rclpy.node import Node
 
-from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
-from armsense.types import ArmState, Array, Command
+from armsense.model import Arm
+from armsense.types import ArmState, Array, Collision, Command
 from armsense.watch.state_estimator import StateEstimator
-from armsense_control.collision_inbox import Bump, CollisionInbox
+from armsense_control.collision_inbox import CollisionInbox
+from armsense_control.controller_parameters import ControllerParameters
 from armsense_msgs.msg import MotorCommands, MotorStates
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import stream_qos, StreamPublisher, StreamSubscription
@@ -25,7 +25,7 @@ class Cycle(NamedTuple):
 
     state: ArmState
     residual: Array | None     # external torque [Nm], (n,); None: unknown
-    collision: Bump | None     # one that was not taken before
+    collision: Collision | None     # one that was not taken before
     dt: float                  # [s] since the state before
     lasting: str               # a contact that lasts, in words; empty: none does
 
@@ -33,16 +33,14 @@ class Cycle(NamedTuple):
 class ArmStream:
     """`motor_states` in, `motor_commands` with the same number out, collisions in between."""
 
-    def __init__(self, node: Node, model: ArmModel, settings: Any) -> None:
+    def __init__(self, node: Node, model: Arm, settings: ControllerParameters) -> None:
         """Make the topics.
 
         Args:
             node: The controller.
             model: The arm.
-            settings: Values of `LOOP_PARAMETERS`.
+            settings: Whom to wait for.
         """
-        if model.config is None:
-            raise ArmsenseError(f'{model.name} has no arm file')
         lockstep = settings.lockstep
         qos = lockstep_qos() if lockstep else stream_qos()
         self.states = StreamSubscription(node, MotorStates, 'motor_states', model.n,
@@ -67,7 +65,7 @@ class ArmStream:
             self._collision_seq = 0
         self._last_seq, self._last_time = message.seq, now
         state = self._estimator.step(message.position, message.torque, message.joint_position,
-                                     message.strain, dt).arm
+                                     message.strain, dt)
         residual, collision = self.inbox.take(0 if first else message.seq - 1, self.time)
         if collision is not None:
             self._collision_seq = collision.seq
@@ -83,7 +81,7 @@ class ArmStream:
         self._commands.publish()
 
 
-def limp(state: ArmState) -> Command:
+def no_torque(state: ArmState) -> Command:
     """No torque, while the motors are off."""
     zero = np.zeros(len(state.theta))
     return Command(state.theta, zero, zero, zero, zero, zero)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -12,8 +12,9 @@ from rclpy.node import Node
 from armsense.base.cell_layout import AXES
 from armsense.detector import lasting_text
 from armsense.errors import ArmsenseError
-from armsense.types import Array
-from armsense_msgs.msg import BaseResidual, Collision, Residual
+from armsense.types import Array, Collision
+from armsense_msgs.msg import BaseResidual, Residual
+from armsense_msgs.msg import Collision as CollisionMessage
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import DirectSubscription, event_qos, stream_qos, StreamSubscription
 
@@ -21,14 +22,6 @@ PATIENCE = 10.0   # [s] wall clock, lock-step only
 SILENCE = 200     # states without a residual; after more the observer is gone,
 SILENT_FOR = 0.2  # [s] and after as long where states come slowly,
 FEW = 3           # if some of them have come meanwhile
-
-
-class Bump(NamedTuple):
-    """What the controller needs of a collision message."""
-
-    joint: str
-    link: str
-    seq: int
 
 
 class CollisionInbox:
@@ -52,7 +45,7 @@ class CollisionInbox:
         if 'base' in awaited or not awaited:
             self._streams['base'] = StreamSubscription(node, BaseResidual, 'base/residual', 6,
                                                        qos=qos)
-        self._collisions = DirectSubscription(node, Collision, 'collision', event_qos())
+        self._collisions = DirectSubscription(node, CollisionMessage, 'collision', event_qos())
         self._awaited = awaited
         self._seq = dict.fromkeys(awaited, 0)
         self._announced = dict.fromkeys(awaited, 0)
@@ -64,9 +57,9 @@ class CollisionInbox:
         self._newest: dict[str, Any] = {}   # residual message by source
         self._now = 0.0                     # [s] of the present state
         self._kept_at = {'joints': 0.0, 'base': 0.0}   # [s] of the state when it came
-        self._waiting: list[Collision] = []
+        self._waiting: list[CollisionMessage] = []
 
-    def take(self, seq: int, now: float = 0.0) -> tuple[Array | None, Bump | None]:
+    def take(self, seq: int, now: float = 0.0) -> tuple[Array | None, Collision | None]:
         """Residual and the newest collision not taken before.
 
         Args:
@@ -92,8 +85,8 @@ class CollisionInbox:
         # Two observers may report at once, and which arrives first is chance.
         due = sorted((c for c in self._waiting if c.seq <= seq), key=lambda c: (c.seq, c.source))
         self._waiting = [c for c in self._waiting if c.seq > seq]
-        bump = Bump(due[-1].joint, due[-1].link, due[-1].seq) if due else None
-        return self._residual, bump
+        newest = Collision(due[-1].joint, due[-1].link, due[-1].seq) if due else None
+        return self._residual, newest
 
     @property
     def lasting(self) -> str:
@@ -123,7 +116,7 @@ class CollisionInbox:
             self._check(deadline, seq)
 
     def _check(self, deadline: float, seq: int) -> None:
-        self._residuals.heed_stop()
+        self._residuals.raise_if_stopped()
         if time.monotonic() > deadline:
             raise ArmsenseError(
                 f'lock-step: the residual of state {seq} or its collision did not come within '

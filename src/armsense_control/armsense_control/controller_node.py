@@ -9,6 +9,7 @@ in a third one, so that `hold` and `cancel` never wait for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from geometry_msgs.msg import InertiaStamped
@@ -19,13 +20,14 @@ from armsense.control.config import ControllerConfig
 from armsense.control.goal import GoalRefused
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.reaction.machine import Phase
+from armsense.reaction.directive import Phase
 from armsense.reaction.options import STRATEGIES
+from armsense.schema import quantity
 from armsense.watch.collision_monitor import DetectionConfig, release_level
-from armsense_control.arm_stream import ArmStream, limp
-from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
+from armsense_control.arm_stream import ArmStream, no_torque
+from armsense_control.controller_parameters import ControllerParameters
 from armsense_control.planning import Planning
 from armsense_control.trajectory_action import TrajectoryAction
 from armsense_msgs.msg import ReactionState
@@ -33,17 +35,18 @@ from armsense_msgs.srv import SetPayload, SetString
 from armsense_node.health import Health, Level
 from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import latched_qos, ReactiveLoop
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare
 from armsense_node.payload import payload_message, TOPIC
 
-PARAMETERS = (
-    *ARM_PARAMETERS,
-    Parameter('detection', '', 'yaml file of the collision observer; empty: '
-              'config/detection.yaml'),
-    Parameter('law', '', 'law at the start; empty: that of the gains file'),
-    Parameter('reaction', '', 'reaction to collisions; empty: that of the gains file'),
-    *LOOP_PARAMETERS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ControllerParameters):
+    """Parameters."""
+
+    detection: str = quantity('', text='yaml file of the collision observer; empty: '
+                              'config/detection.yaml')
+    law: str = quantity('', text='law at the start; empty: that of the gains file')
+    reaction: str = quantity('', text='reaction to collisions; empty: that of the gains file')
 
 
 class ControllerNode(LoopNode):
@@ -58,14 +61,14 @@ class ControllerNode(LoopNode):
         """
         super().__init__(name)
         self._offered = tuple(laws)
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         self._planning = Planning(self, self._not_yet, lambda: self._arm.time)
         if self._settings.autostart:
             self.autostart()
 
     def configure(self) -> None:
         settings = self._settings
-        model = ArmModel.load(settings.arm, settings.model or None)
+        model = settings.load()
         config = ControllerConfig.of(model, settings.controllers or None)
         law = settings.law or self._default_law(config)
         self._check_law(law)
@@ -92,7 +95,7 @@ class ControllerNode(LoopNode):
                                f'{self.controller.reaction.strategy}')
         return ReactiveLoop(self._arm.states, self._step)
 
-    def _make_topics(self, model: ArmModel) -> None:
+    def _make_topics(self, model: Arm) -> None:
         self._arm = ArmStream(self, model, self._settings)
         self._tool_frame = model.tool_frame
         self._payload = self.create_publisher(InertiaStamped, TOPIC, latched_qos())
@@ -119,7 +122,7 @@ class ControllerNode(LoopNode):
             command = self.controller.step(state, residual, collision, dt, lasting)
         else:
             self.controller.rest()
-            command = limp(state)
+            command = no_torque(state)
         self._instant = (message.stamp_ns, self.controller.time)   # one assignment: two threads
         self._arm.publish(command, message)
         self._publish_phase()

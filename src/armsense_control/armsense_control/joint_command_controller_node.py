@@ -6,6 +6,7 @@ the positions become motor commands. A collision or a fault holds the arm until 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 from typing import Any
 
@@ -15,10 +16,10 @@ from std_srvs.srv import Trigger
 from armsense.control.command_follower import CommandFollower
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.schema import quantity
 from armsense.types import ArmState, Command
-from armsense_control.arm_stream import ArmStream, limp
-from armsense_control.controller_parameters import ARM_PARAMETERS, LOOP_PARAMETERS
+from armsense_control.arm_stream import ArmStream, no_torque
+from armsense_control.controller_parameters import ControllerParameters
 from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import (
     DirectSubscription,
@@ -26,15 +27,17 @@ from armsense_node.loop import (
     run_node,
     stream_qos,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare
 
-PARAMETERS = (
-    *ARM_PARAMETERS,
-    Parameter('law', '', 'law that follows the positions; empty: that of the gains file'),
-    Parameter('joint_states', 'hardware/joint_states', 'topic that the hardware plugin reads'),
-    Parameter('joint_commands', 'hardware/joint_commands', 'topic that it writes'),
-    *LOOP_PARAMETERS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ControllerParameters):
+    """Parameters."""
+
+    law: str = quantity('', text='law that follows the positions; empty: that of the gains file')
+    joint_states: str = quantity('hardware/joint_states',
+                                 text='topic that the hardware plugin reads')
+    joint_commands: str = quantity('hardware/joint_commands', text='topic that it writes')
 
 
 class JointCommandControllerNode(LoopNode):
@@ -42,14 +45,14 @@ class JointCommandControllerNode(LoopNode):
 
     def __init__(self) -> None:
         super().__init__('joint_command_controller')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         self.create_service(Trigger, '~/resume', self._resume)
         if self._settings.autostart:
             self.autostart()
 
     def configure(self) -> None:
         settings = self._settings
-        model = ArmModel.load(settings.arm, settings.model or None)
+        model = settings.load()
         config = ControllerConfig.of(model, settings.controllers or None)
         self._follower = CommandFollower(model, config.make(settings.law or config.law, model))
         self._arm = ArmStream(self, model, settings)
@@ -73,7 +76,7 @@ class JointCommandControllerNode(LoopNode):
             self._tell_fault()
         else:
             self._follower.rest()
-            command = limp(state)
+            command = no_torque(state)
         self._publish(command, state, message)
 
     def _take(self, sent: JointState) -> None:

@@ -11,38 +11,35 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 import signal
 import sys
-import threading
-import time
 from typing import Any
 
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 import numpy as np
-import rclpy
-from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
-from armsense.cli.command import answer, check_target
+from armsense.cli.command import answer
 from armsense.control import DYNAMIC_LAWS
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.model import ArmModel
+from armsense.jobs.outputs import check_target
+from armsense.model import Arm
 from armsense.trajectory import Clearance, Limits, point_to_point, QuinticSpline
 from armsense.trajectory.lesson import clean, CleanOptions, Lesson
 from armsense_msgs.srv import SetString
+from armsense_node.arm_client import ArmClient, trajectory_message
 
 PATIENCE = 20.0   # [s] for a service or the next state
 CONTROLLER = 'dynamic_controller'
+SWITCH, HOLD = f'{CONTROLLER}/switch', f'{CONTROLLER}/hold'
 
 
-class Teacher(Node):
+class Teacher:
     """Client of the controller."""
 
     def __init__(self, namespace: str = '') -> None:
@@ -51,58 +48,39 @@ class Teacher(Node):
         Args:
             namespace: Of the arm.
         """
-        super().__init__('teach', namespace=namespace)
         self._samples: list[tuple[float, list[str], list[float]]] = []
         self._recording = False
         self._latest: JointState | None = None
-        self.create_subscription(JointState, 'joint_states', self._hear, 50)
-        self._switch = self.create_client(SetString, f'{CONTROLLER}/switch')
-        self._hold = self.create_client(Trigger, f'{CONTROLLER}/hold')
-        self._action = ActionClient(self, FollowJointTrajectory, 'follow_joint_trajectory')
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self)
-        self._thread = threading.Thread(target=self._executor.spin, daemon=True)
-        self._thread.start()
+        self._arm = ArmClient('teach', namespace, PATIENCE)
+        self._arm.node.create_subscription(JointState, 'joint_states', self._hear, 50)
 
     def close(self) -> None:
         """Leave the graph."""
-        self._executor.shutdown()
-        self._thread.join(PATIENCE)
-        self.destroy_node()
+        self._arm.close()
 
     def record(self, joints: tuple[str, ...], law: str,
                wait: Callable[[], None]) -> tuple[np.ndarray, np.ndarray]:
         """Float while `wait` runs; times [s] (M,) and joint angles [rad] (M, n)."""
-        for client in (self._switch, self._hold):   # both are needed to end the floating
-            self._find(client)
+        self._arm.find(SetString, SWITCH)
+        self._arm.find(Trigger, HOLD)         # both are needed to end the floating
         self._samples.clear()
         try:
-            self._use('float')
+            self._ask(SWITCH, 'float')
             self._recording = True
             wait()
         finally:   # after Ctrl-C, too
             self._recording = False
             try:
-                self._ask(self._hold, Trigger.Request(), 'hold')
+                self._ask(HOLD)
             finally:
-                self._use(law)
+                self._ask(SWITCH, law)
         return _table(self._samples, joints)
 
     def drive(self, joints: tuple[str, ...], motion: QuinticSpline) -> None:
         """Send a motion and wait for its end."""
-        if not self._action.wait_for_server(PATIENCE):
-            raise ArmsenseError('nobody serves follow_joint_trajectory; is the arm running?')
         goal = FollowJointTrajectory.Goal(trajectory=message_of(joints, motion))
-        sending = self._executor.create_task(lambda: self._action.send_goal_async(goal))
-        try:
-            handle = self._answer(sending, PATIENCE, 'the goal')
-            ending = self._executor.create_task(handle.get_result_async)
-            answer = self._answer(ending, 10.0 * motion.duration + 30.0, 'the end of the motion')
-        except BaseException:   # Ctrl-C, too: an arm that nobody watches must not go on
-            handle = self._answer(sending, PATIENCE, 'the goal')
-            self._answer(self._executor.create_task(handle.cancel_goal_async), PATIENCE,
-                         'the end of the goal')
-            raise
+        answer = self._arm.carry_out(FollowJointTrajectory, 'follow_joint_trajectory', goal,
+                                     patience=10.0 * motion.duration + 30.0)
         if answer.status != GoalStatus.STATUS_SUCCEEDED:
             raise ArmsenseError(f'the arm did not arrive: {answer.result.error_string or "?"}')
 
@@ -115,20 +93,16 @@ class Teacher(Node):
         """Wait by the arm's own clock, which a simulation may stretch."""
         self.wait_for_state()
         end = self._time() + seconds
-        while (now := self._time()) < end:
-            deadline = time.monotonic() + PATIENCE
-            while self._time() == now:
-                if time.monotonic() > deadline:
-                    raise ArmsenseError(f'joint_states stopped {end - now:.1f} s too early')
-                time.sleep(0.01)
+        while self._time() < end:
+            self._await_state()
+
+    def _await_state(self) -> None:
+        now = self._time()
+        self._arm.wait(lambda: self._time() > now, what='the next of joint_states')
 
     def wait_for_state(self) -> JointState:
         """The newest state; the first one is waited for."""
-        deadline = time.monotonic() + PATIENCE
-        while self._latest is None:
-            if time.monotonic() > deadline:
-                raise ArmsenseError('no joint_states; is the arm running?')
-            time.sleep(0.02)
+        self._arm.wait(lambda: self._latest is not None, what='joint_states of a running arm')
         return self._latest
 
     def _time(self) -> float:
@@ -143,43 +117,16 @@ class Teacher(Node):
             self._samples.append((stamp.sec + 1e-9 * stamp.nanosec, list(message.name),
                                   list(message.position)))
 
-    def _use(self, law: str) -> None:
-        self._ask(self._switch, SetString.Request(data=law), f'switch to {law}')
-
-    def _find(self, client: Any) -> None:
-        if not client.wait_for_service(PATIENCE):
-            raise ArmsenseError(f'nobody serves {client.srv_name}; is {CONTROLLER} running?')
-
-    def _ask(self, client: Any, request: Any, what: str) -> None:
-        answer = self._result(client.call_async(request), PATIENCE, what)
+    def _ask(self, service: str, text: str | None = None) -> None:
+        answer = self._arm.call(service, text)
         if not answer.success:
+            what = ' to '.join(filter(None, (service.rpartition('/')[2], text)))
             raise ArmsenseError(f'{what}: {answer.message}')
-
-    def _answer(self, asking: Any, patience: float, what: str) -> Any:
-        """Result of an action request that is a task of the executor.
-
-        rclpy's action client would lose an answer that comes while another thread still asks.
-        """
-        return self._result(self._result(asking, PATIENCE, what), patience, what)
-
-    def _result(self, future: Any, patience: float, what: str) -> Any:
-        done = threading.Event()
-        future.add_done_callback(lambda _: done.set())
-        if not done.wait(patience):
-            raise ArmsenseError(f'no answer within {patience:.0f} s: {what}')
-        return future.result()
 
 
 def message_of(joints: tuple[str, ...], motion: QuinticSpline) -> JointTrajectory:
     """Waypoints with velocities and accelerations, so that the controller makes this spline."""
-    points = []
-    for t, q, dq, ddq in zip(*motion.waypoints, strict=True):
-        point = JointTrajectoryPoint(positions=q.tolist(), velocities=dq.tolist(),
-                                     accelerations=ddq.tolist())
-        nanoseconds = round(float(t) * 1e9)
-        point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
-        points.append(point)
-    return JointTrajectory(joint_names=list(joints), points=points)
+    return trajectory_message(joints, list(zip(*motion.waypoints, strict=True)))
 
 
 def _table(samples: list[tuple[float, list[str], list[float]]],
@@ -200,15 +147,12 @@ def _table(samples: list[tuple[float, list[str], list[float]]],
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand; returns the exit code."""
     options = make_parser().parse_args(arguments)
-    # Signals are ours: rclpy would leave the graph at once, and the arm floating or moving.
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     handlers = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     teacher = Teacher(options.namespace)
     try:
         return answer('armsense', lambda: options.handler(teacher, options), as_json=False)
     finally:
         teacher.close()
-        rclpy.try_shutdown()
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -240,13 +184,13 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _record(teacher: Teacher, options: argparse.Namespace) -> None:
-    model = ArmModel.load(options.arm)
+    model = Arm.load(options.arm)
     config = ControllerConfig.of(model)
     law = options.law or config.law
     if law not in DYNAMIC_LAWS:
         raise UnknownName(f'law of {CONTROLLER}', law, DYNAMIC_LAWS)
     config.gains(law)
-    check_target(options.out)
+    check_target(Path(options.out), 'lesson.yaml')
 
     def wait() -> None:
         if options.seconds is not None:
@@ -271,7 +215,7 @@ def _wait_for_enter() -> None:
         raise ArmsenseError('there is no keyboard to press Enter on: give --seconds') from None
 
 
-def problems(lesson: Lesson, model: ArmModel) -> list[str]:
+def problems(lesson: Lesson, model: Arm) -> list[str]:
     """Why the controller would refuse what a hand could do: floor, or the arm itself."""
     config = ControllerConfig.of(model)
     clearance = Clearance(model, floor=config.floor, self_distance=config.self_distance)
@@ -280,7 +224,7 @@ def problems(lesson: Lesson, model: ArmModel) -> list[str]:
 
 def _play(teacher: Teacher, options: argparse.Namespace) -> None:
     lesson = Lesson.read(options.lesson)
-    model = ArmModel.load(lesson.arm)
+    model = Arm.load(lesson.arm)
     here, start = teacher.position(lesson.joints), lesson.positions[0]
     teacher.drive(lesson.joints, point_to_point(here, start, Limits.of(model), model, 0.5))
     teacher.drive(lesson.joints, lesson.trajectory)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armsense.control.motion_controller import MotionController
-from armsense.model import ArmModel
-from armsense.reaction.machine import Phase
+from armsense.model import Arm
+from armsense.reaction.directive import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense_control import arm_stream, collision_inbox
 from armsense_control.arm_stream import ArmStream
@@ -35,7 +35,7 @@ def stream(monkeypatch):
         for name in ('StreamSubscription', 'DirectSubscription', 'StreamPublisher'):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, Topic)
-    return ArmStream(None, ArmModel.load('laas4'), SimpleNamespace(lockstep=False))
+    return ArmStream(None, Arm.load('laas4'), SimpleNamespace(lockstep=False))
 
 
 def states(leap, recorded_by_an_older_version=False):
@@ -61,7 +61,7 @@ def test_states_of_an_older_version_are_timed_by_their_stamps(stream):
 @pytest.mark.parametrize('leap', LEAPS)
 def test_an_arm_holds_while_the_wall_clock_is_set(stream, leap):
     """Time steps of the stream, wrong by a leap, would bring the controller to its safe state."""
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     controller = MotionController(model)
     loop = ClosedLoop(model, controller=controller, seed=1, home=np.array([0.0, 0.3, 0.0, -0.3]))
     loop.run(0.2)

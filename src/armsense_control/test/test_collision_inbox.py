@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from armsense.recordings.record import new_record
 from armsense_control import collision_inbox
 from armsense_control.collision_inbox import CollisionInbox, SILENCE
 from armsense_msgs.msg import BaseResidual, Residual
-from armsense_node.loop_stream import new_record
 
 JOINTS = ('joint1', 'joint2', 'joint3', 'joint4')
 
@@ -29,7 +29,7 @@ class Stream:
     def drain(self):
         return []
 
-    def heed_stop(self):
+    def raise_if_stopped(self):
         pass
 
 

@@ -8,14 +8,14 @@ import rclpy
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.recordings.record import new_record
 from armsense_control.collision_inbox import SILENCE
 from armsense_control.dynamic_controller_node import DynamicController
 from armsense_msgs.msg import MotorStates, Residual
 from armsense_node.health import Level
-from armsense_node.loop import new_record
 
-HOME = np.array(ArmModel.load('laas4').config.home)
+HOME = np.array(Arm.load('laas4').config.home)
 P = 1_000_000     # [ns]
 
 

@@ -14,13 +14,13 @@ from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import check_motion, Limits, QuinticSpline
 from armsense.trajectory.lesson import Lesson
 from armsense_control.teach_command import main, message_of, problems
 from armsense_msgs.srv import SetString
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 PATH = QuinticSpline([0.0, 0.6, 1.2], [HOME, HOME + [0.4, 0.1, -0.2, 0.2], HOME + 0.1])
 
@@ -127,7 +127,7 @@ def test_a_refusal_ends_with_its_reason(arm, tmp_path, capsys):
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['--law', 'typo'], "unknown law of dynamic_controller 'typo'"),
     (['--law', 'pi_velocity'], "unknown law of dynamic_controller 'pi_velocity'"),
-    (['--out', 'nowhere/x.yaml'], 'there is no folder nowhere'),
+    (['--out', 'nowhere/x.yaml'], 'nowhere does not exist'),
     (['--arm', 'nowhere/arm.yaml'], 'nowhere/arm.yaml'),
 ])
 def test_mistakes_are_noticed_before_the_arm_floats(arm, capsys, arguments, message):

@@ -13,10 +13,10 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from armsense.control import ArmState
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_control import trajectory_action
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 DT = 5e-3
 

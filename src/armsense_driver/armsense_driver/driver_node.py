@@ -7,7 +7,7 @@ executor's thread, cycles in the loop's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 import threading
 import time
 from typing import Any, Generic, TypeVar
@@ -16,10 +16,13 @@ from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from armsense.boards.arbiter import Answer, Arbiter, Mode
+from armsense.boards.arbiter import Answer, Arbiter
+from armsense.boards.driver_settings import ArbiterSettings
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, Reading
-from armsense.model import ArmModel
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
+from armsense.schema import quantity, same_as
+from armsense.types import Command
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
 from armsense_node.health import Health, Level
 from armsense_node.lifecycle import LoopNode
@@ -30,28 +33,25 @@ from armsense_node.loop import (
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 
 LAST_WORDS = Duration(seconds=0.5)   # longest wait until they are heard
 HANG = 1.0                           # [s] beyond brake_time, for boards that do not answer
 LEVELS = {Mode.DAMPING: Level.ERROR, Mode.DISCONNECTED: Level.WARN}   # all others are well
 
-ARM_PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('autostart', True, 'configure and activate at once'),
-)
-RULE_PARAMETERS = (
-    Parameter('command_timeout', 0.02, '[s] without a command before damping', low=0.002,
-              high=1.0),
-    Parameter('command_age', 0.02, '[s] from a state to the arrival of the command that answers '
-              'it, before damping', low=0.002, high=1.0),
-    Parameter('collision_answer', 0.01, '[s] for a controller to answer a collision', low=0.001,
-              high=1.0),
-    Parameter('brake_time', 2.0, '[s] longest braking when the node ends, before the motors are '
-              'let go', low=0.0, high=5.0),
-)
-RULES = tuple(parameter.name for parameter in RULE_PARAMETERS)
+
+@dataclass(frozen=True, kw_only=True)
+class DriverParameters(LifecycleParameters, ModelParameters):
+    """Of both drivers."""
+
+    command_timeout: float = same_as(ArbiterSettings, 'command_timeout')
+    command_age: float = same_as(ArbiterSettings, 'command_age')
+    collision_answer: float = same_as(ArbiterSettings, 'collision_answer')
+    brake_time: float = same_as(ArbiterSettings, 'brake_time')
+    enable_on_start: bool = quantity(
+        False, text='enable the motors once their states arrive, a controller speaks and those '
+        'awaited are there, unless somebody stops or disables them before')
+
 
 Driver = TypeVar('Driver', bound=Arbiter)
 
@@ -59,7 +59,9 @@ Driver = TypeVar('Driver', bound=Arbiter)
 class DriverNode(LoopNode, Generic[Driver]):
     """Shell around an arbiter; subclasses make it in `configure` and step it in their loop."""
 
-    def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
+    _settings: DriverParameters
+
+    def __init__(self, name: str, parameters: type[DriverParameters]) -> None:
         super().__init__(name)
         self._settings = declare(self, parameters)
         self._lock = threading.Lock()          # services against the loop
@@ -76,13 +78,6 @@ class DriverNode(LoopNode, Generic[Driver]):
         """The arbiter of a configured node."""
         assert self._driver is not None
         return self._driver
-
-    def _load(self) -> ArmModel:
-        return ArmModel.load(self._settings.arm, self._settings.model or None)
-
-    def _rules(self) -> dict[str, float]:
-        """Settings of the arbiter that are parameters."""
-        return {name: getattr(self._settings, name) for name in RULES}
 
     def _take_charge(self, driver: Driver, n: int, lengths: dict[str, int],
                      qos: QoSProfile) -> None:
@@ -154,7 +149,7 @@ class DriverNode(LoopNode, Generic[Driver]):
 
     def _take_command(self, message: Any) -> None:
         self.driver.give(
-            JointCommand(message.position, message.velocity, message.torque, message.kp,
+            Command(message.position, message.velocity, message.torque, message.kp,
                          message.kd, message.ki), message.seq, message.collision_seq)
 
     def _stamp_ns(self) -> int:

@@ -6,6 +6,7 @@ wrench, so `base_reaction` cannot tell the difference.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 
 from geometry_msgs.msg import WrenchStamped
@@ -13,6 +14,7 @@ import numpy as np
 
 from armsense.base.cell_layout import CellLayout
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import quantity
 from armsense_msgs.msg import LoadCells
 from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import (
@@ -22,14 +24,15 @@ from armsense_node.loop import (
     stream_qos,
     StreamPublisher,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare, LifecycleParameters
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('wrench', 'base/force_torque',
-              'topic with the wrench that the arm exerts on its support, in the base frame'),
-    Parameter('autostart', True, 'configure and activate at once'),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LifecycleParameters, ArmParameters):
+    """Parameters."""
+
+    wrench: str = quantity('base/force_torque', text='topic with the wrench that the arm exerts '
+                           'on its support, in the base frame')
 
 
 class ForceTorqueCellsNode(LoopNode):
@@ -37,7 +40,7 @@ class ForceTorqueCellsNode(LoopNode):
 
     def __init__(self) -> None:
         super().__init__('force_torque_cells')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         if self._settings.autostart:
             self.autostart()
 

@@ -7,6 +7,7 @@ with the plant.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 import sys
 import threading
@@ -17,42 +18,29 @@ from std_srvs.srv import Trigger
 
 from armsense.base.cell_calibration import CalibrationFile, CellCalibration
 from armsense.base.cell_layout import CellLayout
-from armsense.boards.load_cells.can_amplifier import CanSource, DEFAULT_ID
 from armsense.boards.load_cells.cell_monitor import CellMonitor, MonitorOptions
-from armsense.boards.load_cells.converters import CONVERTERS, SpiSource
 from armsense.boards.load_cells.reading import CellSource
-from armsense.boards.load_cells.serial_source import SerialSource
-from armsense.boards.transport.can_bus import open_can_bus
-from armsense.boards.transport.spi_device import SpidevTransport
+from armsense.boards.load_cells.wiring import CellWiring, open_source
 from armsense.errors import ArmsenseError
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import quantity, same_as
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
 from armsense_node.health import Health, Level
 from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import PacedLoop, run_node, StreamPublisher
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare, LifecycleParameters
 
-SOURCES = ('serial', *CONVERTERS, 'can')
 COMPLAIN_EVERY = 5.0   # [s]
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('source', 'serial', 'what the cells are connected to', choices=SOURCES),
-    Parameter('port', '/dev/ttyACM0', 'serial port of the microcontroller'),
-    Parameter('baud_rate', 1000000, '[bit/s] of the serial port', low=1200, high=10000000),
-    Parameter('spi_bus', 1, 'SPI bus of the converters', low=0, high=10),
-    Parameter('spi_devices', [0, 1, 2, 3], 'chip select of each cell, in the order of the layout'),
-    Parameter('spi_clock', 1000000, '[Hz] of the converters', low=1000, high=20000000),
-    Parameter('can_interface', 'socketcan', 'python-can interface of the amplifier'),
-    Parameter('can_channel', 'can2', 'CAN channel of the amplifier'),
-    Parameter('can_id', DEFAULT_ID, 'identifier of the first two cells', low=0, high=2047),
-    Parameter('calibration', '', 'yaml file of gains and offsets, read and written; empty: one '
-              'newton per count'),
-    Parameter('stale_time', 0.2, '[s] without a reading until a cell is invalid', low=0.001,
-              high=10.0),
-    Parameter('autostart', True, 'configure and activate at once'),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LifecycleParameters, CellWiring, ArmParameters):
+    """Parameters."""
+
+    calibration: str = quantity('', text='yaml file of gains and offsets, read and written; '
+                                'empty: one newton per count')
+    stale_time: float = same_as(MonitorOptions, 'stale_time')
 
 
 class LoadCellsNode(LoopNode):
@@ -60,7 +48,7 @@ class LoadCellsNode(LoopNode):
 
     def __init__(self) -> None:
         super().__init__('load_cells')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         self._lock = threading.Lock()          # services against the loop
         self._source: CellSource | None = None
         self.create_service(Trigger, '~/tare', self._tare)
@@ -79,7 +67,7 @@ class LoadCellsNode(LoopNode):
         self.monitor = CellMonitor(self._read_calibration(layout.cells), MonitorOptions(
             capacity=config.load_cells.capacity, noise=config.load_cells.noise,
             stale_time=self._settings.stale_time))
-        self._source = self._open(layout.cells)
+        self._source = open_source(self._settings, layout.cells)
         self._stream = StreamPublisher(self, LoadCells, 'load_cells', layout.cells,
                                        frame_id='base_link')
         self._problems: tuple[str, ...] = ()
@@ -99,19 +87,6 @@ class LoadCellsNode(LoopNode):
             return CalibrationFile.read(path, cells)
         self.get_logger().warning('the cells are not calibrated: one newton per count')
         return CalibrationFile(cells=(CellCalibration(gain=1.0),) * cells)
-
-    def _open(self, cells: int) -> CellSource:
-        settings = self._settings
-        if settings.source == 'serial':
-            return SerialSource(settings.port, settings.baud_rate, cells)
-        if settings.source == 'can':
-            bus = open_can_bus(settings.can_interface, settings.can_channel)
-            return CanSource(bus, cells, settings.can_id)
-        devices = list(settings.spi_devices)
-        if len(devices) != cells:
-            raise ArmsenseError(f'{len(devices)} spi_devices for {cells} cells')
-        return SpiSource([SpidevTransport(settings.spi_bus, device, 1, settings.spi_clock)
-                          for device in devices], settings.source)
 
     # -- the loop ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ newest `motor_commands` with the next exchange. Everything that decides is in `A
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 import time
 from typing import Any
@@ -13,67 +14,70 @@ from typing import Any
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
-from armsense.boards.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense.boards.arm_driver import ArmDriver
 from armsense.boards.arm_limits import guard_limits, motor_zero
-from armsense.boards.board_links import BUSES, HARDWARE, open_links, Wiring
+from armsense.boards.board_links import open_links, Wiring
+from armsense.boards.driver_settings import DriverSettings
 from armsense.boards.energy_meter import EnergyMeter
 from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.boards.sockets_folder import socket_folder
-from armsense.boards.transport.counters import LinkSummary
+from armsense.boards.transport.link import LinkSummary
 from armsense.model import ArmConfig
-from armsense_driver.driver_node import ARM_PARAMETERS, DriverNode, RULE_PARAMETERS
+from armsense.schema import part, quantity, same_as
+from armsense_driver.driver_node import DriverNode, DriverParameters
 from armsense_msgs.msg import BaseResidual, Residual
 from armsense_node.health import Health, Level
 from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
 from armsense_node.loop import PacedLoop, run_node, stream_qos, StreamSubscription
-from armsense_node.parameters import Parameter
+from armsense_node.parameters import LockstepParameters
 
 LOSS = 1.0   # [%] of the frames; more is worth a warning
 RECORDER = 'recorder'   # name of the node
 
-PARAMETERS = (
-    *ARM_PARAMETERS,
-    Parameter('hardware', 'sim', 'how the boards are reached', choices=HARDWARE),
-    Parameter('bus', 'spi', 'what emulated boards speak', choices=BUSES),
-    Parameter('sockets', '', 'folder of the emulated boards; empty: one per user and namespace'),
-    Parameter('enable_on_start', False,
-              'enable the motors once the boards answer, a controller speaks and those awaited '
-              'are there, unless somebody stops or disables them before'),
-    Parameter('lockstep', False, 'virtual time: wait for the answers to every state'),
-    Parameter('await_residual', False,
-              'wait for the observer: to enable on start, and in lock-step for its residual'),
-    Parameter('await_base', False, 'the same for the observer of the base'),
-    Parameter('await_recorder', False, 'lock-step: begin when a node called recorder listens'),
-    Parameter('joint_states_rate', 100.0, '[Hz] of joint_states', low=1.0, high=1000.0),
-    *RULE_PARAMETERS,
-    Parameter('start_timeout', 8.0, '[s] for alignment and index search', low=0.5, high=60.0),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LockstepParameters, DriverParameters):
+    """Parameters."""
+
+    hardware: str = same_as(Wiring, 'hardware')
+    bus: str = same_as(Wiring, 'bus')
+    sockets: str = same_as(Wiring, 'sockets')
+    await_residual: bool = quantity(False, text='wait for the observer: to enable on start, and '
+                                    'in lock-step for its residual')
+    await_base: bool = quantity(False, text='the same for the observer of the base')
+    await_recorder: bool = quantity(
+        False, text='lock-step: begin when a node called recorder listens')
+    joint_states_rate: float = quantity(100.0, unit='Hz', low=1, high=1000,
+                                        text='of joint_states')
+    start_timeout: float = same_as(DriverSettings, 'start_timeout')
 
 
 class MotorBoardNode(DriverNode[ArmDriver]):
     """Lifecycle shell around `ArmDriver`."""
 
+    _settings: Settings
+
     def __init__(self) -> None:
-        super().__init__('motor_board', PARAMETERS)
+        super().__init__('motor_board', Settings)
 
     # -- lifecycle ---------------------------------------------------------------------------
 
     def configure(self) -> None:
         settings = self._settings
-        model = self._load()
+        model = settings.load()
         config = model.config
-        assert config is not None
         self._config = config
         self._period = 1.0 / config.rate
         folder = settings.sockets or socket_folder(self.get_namespace())
-        wiring = Wiring(settings.hardware, settings.bus, folder,
-                        timeout=5.0 if settings.lockstep else 0.005)
+        wiring = part(Wiring, settings, sockets=folder,
+                      timeout=5.0 if settings.lockstep else 0.005)
         boards = config.boards
         driver = ArmDriver(
-            config, guard_limits(model), open_links(config, wiring), DriverSettings(
-                period=self._period, board_timeout_ms=boards.timeout_ms if boards else 50,
-                start_timeout=settings.start_timeout,
-                index_search=bool(boards and boards.index_search), **self._rules()),
+            config, guard_limits(model), open_links(config, wiring), part(
+                DriverSettings, settings, period=self._period,
+                board_timeout_ms=boards.timeout_ms if boards else 50,
+                index_search=bool(boards and boards.index_search)),
             zero=motor_zero(model), clock=None if settings.lockstep else time.monotonic_ns)
         self._energy = EnergyMeter()
         self._make_topics(config, driver)

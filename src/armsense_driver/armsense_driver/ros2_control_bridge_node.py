@@ -7,50 +7,53 @@ Passive, it only reads: the robot moves by its own driver, and the observer watc
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 import time
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from armsense.boards.arbiter import Answer, ArbiterSettings, Mode
+from armsense.boards.arbiter import Answer
 from armsense.boards.arm_limits import guard_limits
+from armsense.boards.driver_settings import ArbiterSettings
 from armsense.boards.effort_bridge import EffortBridge, NO_STATES
 from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.errors import ArmsenseError
-from armsense_driver.driver_node import ARM_PARAMETERS, DriverNode, LAST_WORDS, RULE_PARAMETERS
+from armsense.schema import part, quantity
+from armsense_driver.driver_node import DriverNode, DriverParameters, LAST_WORDS
 from armsense_node.health import Health
 from armsense_node.loop import DirectSubscription, ReactiveLoop, run_node, stream_qos
-from armsense_node.parameters import Parameter
 
-PARAMETERS = (
-    *ARM_PARAMETERS,
-    Parameter('hardware', 'ros2_control', 'who runs the robot',
-              choices=('ros2_control', 'gazebo')),
-    Parameter('joint_states', 'joint_states', 'topic with position, velocity and effort'),
-    Parameter('efforts', 'effort_controller/commands',
-              'topic of the effort forwarding controller'),
-    Parameter('passive', False, 'only watch: no effort is ever sent'),
-    Parameter('enable_on_start', False, 'enable once joint states arrive and a controller speaks, '
-              'unless somebody stops or disables it before'),
-    Parameter('silence', 0.05, '[s] without joint states before the safe state', low=0.005,
-              high=1.0),
-    *RULE_PARAMETERS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(DriverParameters):
+    """Parameters."""
+
+    hardware: str = quantity('ros2_control', choices=('ros2_control', 'gazebo'),
+                             text='who runs the robot')
+    joint_states: str = quantity('joint_states', text='topic with position, velocity and effort')
+    efforts: str = quantity('effort_controller/commands',
+                            text='topic of the effort forwarding controller')
+    passive: bool = quantity(False, text='only watch: no effort is ever sent')
+    silence: float = quantity(0.05, unit='s', low=0.005, high=1,
+                              text='without joint states before the safe state')
 
 
 class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
     """Shell around `EffortBridge`."""
 
+    _settings: Settings
+
     def __init__(self) -> None:
-        super().__init__('ros2_control_bridge', PARAMETERS)
+        super().__init__('ros2_control_bridge', Settings)
 
     def configure(self) -> None:
         settings = self._settings
-        model = self._load()
-        assert model.config is not None
-        driver = EffortBridge(model, guard_limits(model), ArbiterSettings(
-            period=1.0 / model.config.rate, **self._rules()), clock=time.monotonic_ns)
+        model = settings.load()
+        driver = EffortBridge(model, guard_limits(model), part(
+            ArbiterSettings, settings, period=1.0 / model.config.rate), clock=time.monotonic_ns)
         self._reported = ''
         self._stamp = 0            # [ns] of the newest joint states
         self._heard = 0.0          # [s] monotonic, when the robot last told of all its joints

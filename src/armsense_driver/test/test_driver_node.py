@@ -6,15 +6,16 @@ import pytest
 import rclpy
 from sensor_msgs.msg import JointState
 
-from armsense.boards.arbiter import Answer, Mode
+from armsense.boards.arbiter import Answer
 from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.mode import Mode
 from armsense.boards.protocol import by_name
 from armsense.boards.transport.link import SpiLink
-from armsense.boards.transport.loopback import LoopbackTransport
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_driver import driver_node, motor_board_node, ros2_control_bridge_node
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = list(MODEL.config.home)
 ZERO = [0.0] * 4
 P = 1_000_000                # [ns]

@@ -122,7 +122,7 @@ def test_readings_tare_fault_and_calibration(tester, microcontroller, tmp_path):
 
 @pytest.mark.parametrize(('parameters', 'text'), [
     (['port:=/dev/ttyNOWHERE'], 'cannot open serial port /dev/ttyNOWHERE'),
-    (['source:=usb'], "unknown value of parameter 'source' 'usb'"),
+    (['source:=usb'], "parameter load_cells.source: unknown value 'usb'; known: serial"),
     (['arm:=biorob'], 'no load cells')])
 def test_a_bad_set_up_is_said_in_one_line(parameters, text):
     process = start(NODE, *parameters)

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from armsense.identify.drift import DriftMonitor, DriftOptions
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 from armsense_msgs.msg import Collision, Residual
 from armsense_node.health import Health, Level
@@ -24,7 +24,7 @@ AFTER_CONTACT = 2.0  # [s] that do not count
 class DriftWatch:
     """Feeds a `DriftMonitor` and publishes its verdict."""
 
-    def __init__(self, node: Node, model: ArmModel, settings: Any) -> None:
+    def __init__(self, node: Node, model: Arm, settings: Any) -> None:
         """Subscribe.
 
         Args:
@@ -74,7 +74,7 @@ class DriftWatch:
                        values)]
 
 
-def _baseline(path: str, model: ArmModel) -> np.ndarray | None:
+def _baseline(path: str, model: Arm) -> np.ndarray | None:
     """RMS of the residual when the model was new, where its file tells."""
     known = ModelFile.read(path, model.name).residual if path else None
     if known is None:

@@ -21,13 +21,13 @@ import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectoryPoint
 
 from armsense.cli.worker import Cancelled
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits, point_to_point, Trajectory
 from armsense_msgs.msg import DriverMode
+from armsense_node.arm_client import trajectory_message
 from armsense_node.loop import DirectSubscription, latched_qos, stream_qos
 
 SPACING = 0.02          # [s] between two waypoints
@@ -53,7 +53,7 @@ class Driven(NamedTuple):
 class ExcitationRun:
     """Speaks to the controller and the recorder."""
 
-    def __init__(self, node: Node, model: ArmModel, lockstep: bool) -> None:
+    def __init__(self, node: Node, model: Arm, lockstep: bool) -> None:
         """Listen.
 
         Args:
@@ -201,26 +201,13 @@ class ExcitationRun:
         self._error = max(map(abs, message.feedback.error.positions), default=0.0)
 
     def _goal(self, motion: Trajectory, begin: float) -> FollowJointTrajectory.Goal:
-        goal = FollowJointTrajectory.Goal()
-        trajectory = goal.trajectory
-        trajectory.joint_names = list(self._model.joint_names)
-        trajectory.header.frame_id = 'reaction=stop'   # a contact ends the run
-        _set_time(trajectory.header.stamp, begin)
-        for t in _grid(motion.duration):
-            sample = motion.sample(t)
-            point = JointTrajectoryPoint(positions=sample.q.tolist(),
-                                         velocities=sample.dq.tolist(),
-                                         accelerations=sample.ddq.tolist())
-            _set_time(point.time_from_start, t)
-            trajectory.points.append(point)
-        return goal
+        samples = ((t, motion.sample(t)) for t in _grid(motion.duration))
+        # A contact ends the run.
+        return FollowJointTrajectory.Goal(trajectory=trajectory_message(
+            self._model.joint_names, [(t, s.q, s.dq, s.ddq) for t, s in samples], begin,
+            reaction='stop'))
 
 
 def _grid(duration: float) -> list[float]:
     count = max(1, round(duration / SPACING))
     return [float(t) for t in np.linspace(0.0, duration, count + 1)]
-
-
-def _set_time(field: Any, seconds: float) -> None:
-    field.sec = int(seconds)
-    field.nanosec = round((seconds - int(seconds)) * 1e9)

@@ -7,6 +7,7 @@ node answers at any time. What is done stands in `tasks` and `excitation_run`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 import os
 from pathlib import Path
 import sys
@@ -19,30 +20,30 @@ from rclpy.task import Future
 from armsense.cli import tasks
 from armsense.cli.worker import Cancelled, Worker
 from armsense.errors import ArmsenseError
+from armsense.identify.drift import DriftOptions
 from armsense.jobs.motion_file import period, read_motion
-from armsense.model import ArmModel
 from armsense.recordings.input_files import confined
+from armsense.schema import quantity, same_as
 from armsense_identification.drift_watch import DriftWatch
 from armsense_identification.excitation_run import Driven, ExcitationRun
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
 from armsense_node.loop import run_node
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare, LockstepParameters, ModelParameters
 
 TICK = 0.05   # [s] between two looks at the running work
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('model', '', 'identified model.yaml; empty: the arm file alone'),
-    Parameter('folder', '.', 'that the files of all goals lie in; relative names count from here'),
-    Parameter('lockstep', False, 'the arm runs in virtual time'),
-    Parameter('drift_window', 10.0, '[s] of motion per judgement of the model', low=0.1,
-              high=3600.0),
-    Parameter('drift_factor', 2.0, 'error over that of the new model that counts as outdated',
-              low=1.01, high=100.0),
-)
-
 Steps = Generator[Any, None, Any]
 Asked = Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LockstepParameters, ModelParameters):
+    """Parameters."""
+
+    folder: str = quantity(
+        '.', text='that the files of all goals lie in; relative names count from here')
+    drift_window: float = same_as(DriftOptions, 'window')
+    drift_factor: float = same_as(DriftOptions, 'factor')
 
 
 class IdentificationServerNode(Node):
@@ -50,8 +51,8 @@ class IdentificationServerNode(Node):
 
     def __init__(self) -> None:
         super().__init__('identification_server')
-        self._settings = declare(self, PARAMETERS)
-        self._model = ArmModel.load(self._settings.arm, self._settings.model or None)
+        self._settings = declare(self, Settings)
+        self._model = self._settings.load()
         self._folder = Path(self._settings.folder).resolve()
         if not self._folder.is_dir():
             raise ArmsenseError(f'the folder {self._folder} does not exist')

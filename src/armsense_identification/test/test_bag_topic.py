@@ -10,9 +10,9 @@ from armsense.errors import ArmsenseError, UnknownName
 from armsense.identify.robot_file import SourceConfig
 from armsense.jobs import identify_job
 from armsense.jobs.identify_job import recorded_motion, run, Subject
-from armsense.recordings.bag_facts import BagFacts
+from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.bag_reader import read_bag
-from armsense_monitor.bag_writer import BagWriter
+from armsense.recordings.bag_writer import BagWriter
 from armsense_msgs.msg import MotorStates
 
 JOINTS = ('a', 'b')
@@ -89,10 +89,10 @@ def test_damaged_messages_are_counted_with_the_reason(tmp_path):
     data = [message[:50] if k % 3 == 0 else message for k, message in enumerate(states(60))]
     signals = read_bag(bag_of(tmp_path / 'some', data), SourceConfig(topic=None), JOINTS)
     assert len(signals.t) == 40
-    assert signals.notes == ('some: 20 damaged messages (the first: 50 bytes cannot hold what '
-                             'they announce) are left out',)
+    assert signals.notes == ('some: 20 damaged messages (the first: MotorStates is cut off: 50 '
+                             'bytes cannot hold what they announce) are left out',)
     with pytest.raises(ArmsenseError, match='none of 20 messages of the topic could be read; '
-                                            'the first: 50 bytes cannot hold'):
+                                            'the first: MotorStates is cut off: 50 bytes'):
         read_bag(bag_of(tmp_path / 'all', data[::3]), SourceConfig(topic=None), JOINTS)
 
 

@@ -9,7 +9,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_identification.drift_watch import DriftWatch
 from armsense_msgs.msg import Residual
 from armsense_node.qos import stream_qos
@@ -19,7 +19,7 @@ STEP = 0.02   # [s] of the arm's clock per message
 PATIENCE = 60.0
 
 
-class Arm:
+class SmallArm:
     """Publishes residuals of a moving arm and hears what is said about the model."""
 
     def __init__(self, context):
@@ -49,9 +49,9 @@ class Arm:
 def test_a_changed_arm_is_told_in_the_diagnostics():
     context = rclpy.Context()
     rclpy.init(context=context)
-    arm = Arm(context)
+    arm = SmallArm(context)
     server = rclpy.create_node('identification_server', context=context)
-    DriftWatch(server, ArmModel.load('laas4'), SETTINGS)
+    DriftWatch(server, Arm.load('laas4'), SETTINGS)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(arm.node)
     executor.add_node(server)

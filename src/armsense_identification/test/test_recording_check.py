@@ -5,15 +5,16 @@ import pytest
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from armsense.model import ArmModel
-from armsense.recordings.bag_facts import BagFacts, model_hash
+from armsense.model import Arm
+from armsense.recordings.bag_files import BagFacts, model_hash
+from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.definitions import schema_text
 from armsense.recordings.recording_check import check_recording, Run, verdict
 from armsense.trajectory import Limits, point_to_point
-from armsense_monitor.bag_writer import BagWriter, schema_text
 
 START = 3.0
 STEP = 0.01
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
 MOTION = point_to_point(HOME, HOME + 0.4, Limits.of(MODEL), MODEL, 0.3)
 TOPICS = {'/motor_states': 'armsense_msgs/msg/MotorStates',
@@ -103,4 +104,4 @@ def test_facts_stand_in_the_metadata(tmp_path):
 def test_model_hash_changes_with_the_parameters():
     heavier = MODEL.replace(1.01 * MODEL.parameters)
     assert model_hash(heavier) != model_hash(MODEL)
-    assert model_hash(ArmModel.load('laas4')) == model_hash(MODEL)
+    assert model_hash(Arm.load('laas4')) == model_hash(MODEL)

@@ -1,19 +1,17 @@
-"""The services and topics of an arm that buttons use."""
+"""What the buttons of a page do to the arm."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.view_control import Done
 from armsense_msgs.srv import SetString
+from armsense_node.arm_client import ArmClient, trajectory_message
 
 JOG_SPEED = 0.3        # [rad/s]
 SHORTEST = 0.4         # [s] of a jog
@@ -39,18 +37,21 @@ class ArmRemote:
         self.jogging = jogging
         self._history = history
         self._limits = np.array(limits[0]), np.array(limits[1])
+        self._arm = ArmClient(node=node)
         names = {**dict.fromkeys(DRIVER, driver), **dict.fromkeys(CONTROLLER, controller)}
-        self._clients = {name: node.create_client(Trigger, f'{owner}/{name}')
-                         for name, owner in names.items()}
-        self._reaction = node.create_client(SetString, f'{controller}/set_reaction')
+        self._services = {name: f'{owner}/{name}' for name, owner in names.items()}
+        for service in self._services.values():     # the graph shall show what may be called
+            self._arm.service(Trigger, service)
+        self._reaction = f'{controller}/set_reaction'
+        self._arm.service(SetString, self._reaction)
         self._trajectory = node.create_publisher(JointTrajectory, 'joint_trajectory', 1)
 
     def trigger(self, what: str, done: Done) -> None:
         """Call one of the services of `DRIVER` and `CONTROLLER`."""
-        _ask(self._clients[what], Trigger.Request(), done)
+        self._arm.call_soon(self._services[what], done)
 
     def set_reaction(self, strategy: str, done: Done) -> None:
-        _ask(self._reaction, SetString.Request(data=strategy), done)
+        self._arm.call_soon(self._reaction, done, strategy)
 
     def jog(self, joint: int, step: float, done: Done) -> None:
         """Move one joint by a step [rad] from where it is."""
@@ -65,21 +66,7 @@ class ArmRemote:
             done(False, f'{self._history.joints[joint]} would go to {target[joint]:.2f} rad; its '
                         f'limits are {low[joint]:.2f} and {high[joint]:.2f}')
             return
-        message = JointTrajectory(joint_names=list(self._history.joints))
-        point = JointTrajectoryPoint(positions=target.tolist(), velocities=[0.0] * len(target))
-        nanoseconds = round(1e9 * max(abs(step) / JOG_SPEED, SHORTEST))
-        point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
-        message.points.append(point)
-        self._trajectory.publish(message)
+        seconds = max(abs(step) / JOG_SPEED, SHORTEST)
+        self._trajectory.publish(trajectory_message(
+            self._history.joints, [(seconds, target, np.zeros(len(target)))]))
         done(True, f'{self._history.joints[joint]} to {target[joint]:.2f} rad')
-
-
-def _ask(client: Any, request: Any, done: Callable[[bool, str], None]) -> None:
-    if not client.service_is_ready():
-        done(False, f'nobody serves {client.srv_name}')
-        return
-
-    def answered(future: Any) -> None:
-        answer = future.result()
-        done(bool(answer.success), answer.message)
-    client.call_async(request).add_done_callback(answered)

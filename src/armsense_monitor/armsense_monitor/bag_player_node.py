@@ -7,6 +7,7 @@ and the residuals are those of the recorded run.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import importlib
 from pathlib import Path
 import struct
@@ -20,6 +21,8 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
 from armsense.recordings.bag_playback import BagMessage, BagPlayback
+from armsense.recordings.record import RecordDecoder
+from armsense.schema import quantity
 from armsense_msgs.msg import MotorStates, Residual
 from armsense_node.health import Health
 from armsense_node.health_topic import HealthTopic
@@ -31,8 +34,7 @@ from armsense_node.loop import (
     stream_qos,
     StreamSubscription,
 )
-from armsense_node.loop_decoder import RecordDecoder
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare
 
 COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench')
 STREAMS = ('motor_states', 'load_cells')
@@ -42,13 +44,16 @@ CLOCK_EVERY = 10       # states
 NAP = 0.02             # [s] how soon a pause or an end is noticed
 GAP = 1_000_000        # [ns] between two rounds of a loop
 
-PARAMETERS = (
-    Parameter('bag', '', 'rosbag2 folder, .mcap or .db3'),
-    Parameter('rate', 1.0, 'times real time; 0: as fast as it goes', low=0.0, high=1000.0),
-    Parameter('loop', False, 'begin again at the end'),
-    Parameter('paused', False, 'wait for ~/pause false before the first message'),
-    Parameter('lockstep', True, 'wait for the residual of every state'),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Parameters."""
+
+    bag: str = quantity('', text='rosbag2 folder, .mcap or .db3')
+    rate: float = quantity(1.0, low=0, high=1000, text='times real time; 0: as fast as it goes')
+    loop: bool = quantity(False, text='begin again at the end')
+    paused: bool = quantity(False, text='wait for ~/pause false before the first message')
+    lockstep: bool = quantity(True, text='wait for the residual of every state')
 
 
 class BagPlayerNode(Node):
@@ -56,7 +61,7 @@ class BagPlayerNode(Node):
 
     def __init__(self) -> None:
         super().__init__('bag_player')
-        self._settings = declare(self, PARAMETERS)
+        self._settings = declare(self, Settings)
         self._bag = BagPlayback(Path(self._settings.bag))
         self._publishers_of = self._make_publishers()
         self._clock_topic = self.create_publisher(Clock, '/clock', 1)

@@ -12,6 +12,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from armsense.errors import ArmsenseError
+from armsense.recordings.record import RecordDecoder
 from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
 from armsense_msgs.msg import (
     Collision,
@@ -21,7 +22,6 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
-from armsense_node.loop_decoder import RecordDecoder
 
 
 class Topic(NamedTuple):

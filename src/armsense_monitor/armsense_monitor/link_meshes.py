@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-import pinocchio as pin
 import trimesh
 
-from armsense.model import ArmModel
+from armsense.errors import ArmsenseError
+from armsense.geometry.urdf_shapes import COLLISION, link_name, read_shapes, VISUAL
+from armsense.model import Arm
 
 GREY = (217, 222, 230)
 SIDES = 32         # of a cylinder
@@ -26,26 +27,17 @@ class LinkMesh(NamedTuple):
     color: tuple[int, int, int]        # 0..255
 
 
-def link_meshes(model: ArmModel) -> list[LinkMesh]:
+def link_meshes(model: Arm) -> list[LinkMesh]:
     """Visual shapes; collision shapes where these cannot be read, such as missing mesh files."""
-    for kind in (pin.GeometryType.VISUAL, pin.GeometryType.COLLISION):
+    for kind in (VISUAL, COLLISION):
         try:
-            found = [_link_mesh(shape) for shape in _shapes(model, kind)]
-        except (ValueError, RuntimeError):
+            _, shapes = read_shapes(model, kind)
+        except ArmsenseError:
             continue
+        found = [_link_mesh(shape) for shape in shapes.geometryObjects]
         if any(found):
             return [mesh for mesh in found if mesh is not None]
     return []
-
-
-def _shapes(model: ArmModel, kind: Any) -> Any:
-    full = pin.buildModelFromXML(model.urdf)
-    shapes = pin.buildGeomFromUrdfString(full, model.urdf, kind)
-    locked = [full.getJointId(name) for name in list(full.names)[1:]
-              if name not in model.joint_names]
-    if locked:
-        _, shapes = pin.buildReducedModel(full, shapes, locked, pin.neutral(full))
-    return shapes.geometryObjects
 
 
 def _link_mesh(shape: Any) -> LinkMesh | None:
@@ -55,7 +47,7 @@ def _link_mesh(shape: Any) -> LinkMesh | None:
     mesh.apply_transform(shape.placement.homogeneous)
     color = np.round(255 * np.array(shape.meshColor)[:3]).astype(int)
     red, green, blue = color.tolist() if color.any() else GREY
-    return LinkMesh(shape.name, shape.name.rsplit('_', 1)[0], int(shape.parentJoint) - 1,
+    return LinkMesh(shape.name, link_name(shape), int(shape.parentJoint) - 1,
                     np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
 
 

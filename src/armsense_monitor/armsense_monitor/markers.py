@@ -9,7 +9,7 @@ from geometry_msgs.msg import Point
 import numpy as np
 from visualization_msgs.msg import Marker, MarkerArray
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
 
@@ -20,7 +20,7 @@ GREEN, RED = (0.18, 0.62, 0.27), (0.88, 0.19, 0.19)
 GREY = (0.6, 0.6, 0.6)
 
 
-def markers(model: ArmModel, history: ArmHistory, stamp: Any) -> MarkerArray:
+def markers(model: Arm, history: ArmHistory, stamp: Any) -> MarkerArray:
     """Markers of the newest state; those that do not apply are deleted.
 
     Args:
@@ -38,7 +38,7 @@ def markers(model: ArmModel, history: ArmHistory, stamp: Any) -> MarkerArray:
     return found
 
 
-def _residuals(model: ArmModel, history: ArmHistory) -> Iterator[Marker]:
+def _residuals(model: Arm, history: ArmHistory) -> Iterator[Marker]:
     """A ball inside a shell at each joint; the residual is beyond its threshold if it sticks out.
 
     A text beside it has the number.

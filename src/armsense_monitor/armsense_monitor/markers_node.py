@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.schema import quantity
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.feed import Feed
 from armsense_monitor.live_feed import LiveFeed
@@ -16,12 +18,14 @@ from armsense_monitor.markers import markers
 from armsense_node.health import Health, Level
 from armsense_node.health_topic import HealthTopic
 from armsense_node.loop import PacedLoop, run_node
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('rate', 20.0, '[Hz] of the markers', low=1.0, high=100.0),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ArmParameters):
+    """Parameters."""
+
+    rate: float = quantity(20.0, unit='Hz', low=1, high=100, text='of the markers')
 
 
 class MarkersNode(Node):
@@ -29,8 +33,8 @@ class MarkersNode(Node):
 
     def __init__(self) -> None:
         super().__init__('markers')
-        settings = declare(self, PARAMETERS)
-        self._model = ArmModel.load(settings.arm)
+        settings = declare(self, Settings)
+        self._model = Arm.load(settings.arm)
         self._history = ArmHistory(self._model.joint_names)
         self._live = LiveFeed(self, Feed(self._history))
         self._publisher = self.create_publisher(MarkerArray, 'markers', 1)

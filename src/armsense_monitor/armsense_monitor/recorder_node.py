@@ -8,6 +8,7 @@ The robot description is put in, too: a viewer can draw the arm from the bag alo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 import shutil
 import struct
@@ -22,8 +23,9 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
-from armsense.model import ArmModel
-from armsense_monitor.bag_writer import BagWriter
+from armsense.model import Arm
+from armsense.recordings.bag_writer import BagWriter
+from armsense.schema import quantity
 from armsense_msgs.msg import (
     BaseResidual,
     Collision,
@@ -46,7 +48,7 @@ from armsense_node.loop import (
     run_node,
     WaitSet,
 )
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import declare, LockstepParameters
 from armsense_node.payload import TOPIC as PAYLOAD
 
 STREAMS: dict[str, Any] = {
@@ -64,14 +66,18 @@ LATCHED: dict[str, Any] = {
     'joint_space_controller/reaction_state': ReactionState, PAYLOAD: InertiaStamped,
 }
 TOPICS = {**STREAMS, **EVENTS, **LATCHED, DESCRIPTION: String}
-PARAMETERS = (
-    Parameter('bag', '', 'folder to make; empty: out/bags/ and the time'),
-    Parameter('arm', '', 'arm by name or path of its yaml file, for its description; empty: none'),
-    Parameter('lockstep', False, 'everything is reliable: no message may be missing'),
-)
 DEPTH = 2000   # messages that wait
 DISK = 1.0     # [GB] left; less is worth a warning
 _STAMP = struct.Struct('<iI')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LockstepParameters):
+    """Parameters."""
+
+    bag: str = quantity('', text='folder to make; empty: out/bags/ and the time')
+    arm: str = quantity(
+        '', text='arm by name or path of its yaml file, for its description; empty: none')
 
 
 class RawSubscription(DirectSubscription):
@@ -85,7 +91,7 @@ class RecorderNode(Node):
 
     def __init__(self) -> None:
         super().__init__('recorder')
-        settings = declare(self, PARAMETERS)
+        settings = declare(self, Settings)
         folder = settings.bag or datetime.now().strftime('out/bags/%Y-%m-%d_%H-%M-%S')
         self._bag = BagWriter(folder)
         self._sources = []
@@ -99,7 +105,7 @@ class RecorderNode(Node):
         if settings.arm:
             self._bag.add_topic(self._names[DESCRIPTION], type_name(String))
             self._early.append((DESCRIPTION, serialize_message(
-                String(data=ArmModel.load(settings.arm).urdf))))
+                String(data=Arm.load(settings.arm).urdf))))
         HealthTopic(self, self.health)
         self.loop = _RecorderLoop(self._drain, WaitSet([s for _, s in self._sources]))
         self.get_logger().info(f'recording into {folder}')

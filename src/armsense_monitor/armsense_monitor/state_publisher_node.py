@@ -24,16 +24,15 @@ from tf2_msgs.msg import TFMessage
 import trimesh
 import yaml
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_node.health import Health, Level
 from armsense_node.health_topic import HealthTopic
 from armsense_node.loop import DirectSubscription, latched_qos, PacedLoop, run_node
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare
 
 RATE = 50.0      # [Hz] of tf
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-)
+
+Settings = ArmParameters   # all that it has
 
 
 class StatePublisherNode(Node):
@@ -41,7 +40,7 @@ class StatePublisherNode(Node):
 
     def __init__(self) -> None:
         super().__init__('robot_state_publisher')
-        self._model = ArmModel.load(declare(self, PARAMETERS).arm)
+        self._model = Arm.load(declare(self, Settings).arm)
         links, children = _links(self._model.urdf)
         self._base = next(link for link in links if link not in children)
         self._links = [link for link in links if link in children]
@@ -105,12 +104,12 @@ def _become(program: Path) -> None:
     """Replace this process; names, namespace and remappings of its command line stay."""
     rclpy.init()
     node = rclpy.create_node('robot_state_publisher')
-    arm = declare(node, PARAMETERS).arm
+    arm = declare(node, Settings).arm
     node.destroy_node()
     rclpy.shutdown()
     with tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False) as file:
         yaml.safe_dump({'/**': {'ros__parameters': {
-            'robot_description': ArmModel.load(arm).urdf}}}, file)
+            'robot_description': Arm.load(arm).urdf}}}, file)
     os.execv(program, [str(program), *sys.argv[1:], '--ros-args', '--params-file', file.name])
 
 

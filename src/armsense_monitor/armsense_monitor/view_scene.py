@@ -6,7 +6,7 @@ import numpy as np
 import trimesh
 import viser
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
 from armsense_monitor.link_meshes import link_meshes, LinkMesh
@@ -28,7 +28,7 @@ class _Link:
     A browser makes a new program for its graphics card for every change of a colour.
     """
 
-    def __init__(self, scene: viser.SceneApi, model: ArmModel, mesh: LinkMesh) -> None:
+    def __init__(self, scene: viser.SceneApi, model: Arm, mesh: LinkMesh) -> None:
         parent = '/arm' if mesh.joint < 0 else f'/arm/{model.joint_names[mesh.joint]}'
         self._joint = mesh.joint
         colors = (mesh.color, WARM, HOT) if mesh.joint >= 0 else (mesh.color,)
@@ -51,7 +51,7 @@ class _Link:
 class SceneView:
     """Scene nodes of one arm."""
 
-    def __init__(self, server: viser.ViserServer, model: ArmModel) -> None:
+    def __init__(self, server: viser.ViserServer, model: Arm) -> None:
         self._scene = server.scene
         self._model = model
         config = model.config
@@ -60,9 +60,9 @@ class SceneView:
         self._joints = [self._scene.add_frame(f'/arm/{name}', show_axes=False)
                         for name in model.joint_names]
         self._links = [_Link(self._scene, model, mesh) for mesh in link_meshes(model)]
-        self._place_links(np.array(config.home if config and config.home else [0.0] * model.n))
+        self._place_links(np.array(config.home or [0.0] * model.n))
         self._add_contact()
-        self._cells = config.load_cells if config is not None else None
+        self._cells = config.load_cells
         self._bars: list[viser.BoxHandle] = []
         self._add_surroundings(server)
 
@@ -167,7 +167,7 @@ def _same(a: Array, b: Array | None) -> bool:
     return b is not None and bool(np.abs(a - b).max() < 1e-4)
 
 
-def _reach(model: ArmModel) -> float:
+def _reach(model: Arm) -> float:
     """About how far the arm reaches [m]: the sum of its links."""
     poses = model.joint_poses(np.zeros(model.n))
     tool = model.frame_pose(np.zeros(model.n))

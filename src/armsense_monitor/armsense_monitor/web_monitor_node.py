@@ -6,13 +6,15 @@ the arm runs, so that it does not disturb the chain.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 import sys
 import time
 
 from rclpy.node import Node
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.schema import quantity
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.arm_remote import ArmRemote
@@ -23,25 +25,29 @@ from armsense_monitor.web_view import WebView
 from armsense_node.health import Health
 from armsense_node.health_topic import HealthTopic
 from armsense_node.loop import PacedLoop, run_node
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare
 
 RATE = 25.0            # [Hz] of the page
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('host', '127.0.0.1', 'address to listen at; 0.0.0.0: everybody on the network'),
-    Parameter('port', 8080, 'of the page; 0: any that is free', low=0, high=65535),
-    Parameter('hosts', '', 'further names by which the page is reached, separated by commas: a '
-              'proxy or forwarded port'),
-    Parameter('token', '', 'that controls the arm; empty: a random one, which is printed'),
-    Parameter('bag', '', 'bag to begin with; empty: the live arm'),
-    Parameter('at', -1.0, '[s] go there in the bag and pause; negative: play it', low=-1.0,
-              high=1e9),
-    Parameter('bags', 'out', 'folder of the bag picker'),
-    Parameter('driver', 'motor_board', 'node that enables and stops the motors'),
-    Parameter('controller', 'dynamic_controller', 'node that reacts and moves'),
-    Parameter('jogging', False, 'joints can be moved from the page; meant for simulation'),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ArmParameters):
+    """Parameters."""
+
+    host: str = quantity('127.0.0.1',
+                         text='address to listen at; 0.0.0.0: everybody on the network')
+    port: int = quantity(8080, low=0, high=65535, text='of the page; 0: any that is free')
+    hosts: str = quantity('', text='further names by which the page is reached, separated by '
+                          'commas: a proxy or forwarded port')
+    token: str = quantity('', text='that controls the arm; empty: a random one, which is printed')
+    bag: str = quantity('', text='bag to begin with; empty: the live arm')
+    at: float = quantity(-1.0, unit='s', low=-1, high=1e9,
+                         text='go there in the bag and pause; negative: play it')
+    bags: str = quantity('out', text='folder of the bag picker')
+    driver: str = quantity('motor_board', text='node that enables and stops the motors')
+    controller: str = quantity('dynamic_controller', text='node that reacts and moves')
+    jogging: bool = quantity(
+        False, text='joints can be moved from the page; meant for simulation')
 
 
 class WebMonitorNode(Node):
@@ -49,8 +55,8 @@ class WebMonitorNode(Node):
 
     def __init__(self) -> None:
         super().__init__('web_monitor')
-        settings = declare(self, PARAMETERS)
-        model = ArmModel.load(settings.arm)
+        settings = declare(self, Settings)
+        model = Arm.load(settings.arm)
         self._history = ArmHistory(model.joint_names)
         self._feed = Feed(self._history)
         self._access = Access(settings.token)

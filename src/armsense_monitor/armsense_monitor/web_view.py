@@ -10,7 +10,7 @@ import socket
 import viser
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_monitor import view_html
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
@@ -30,7 +30,7 @@ PLOT_EVERY = 5          # updates of the scene for one of plots and texts
 class WebView:
     """Serves pages and keeps them up to date; `update` is called 25 times a second."""
 
-    def __init__(self, model: ArmModel, history: ArmHistory, access: Access,
+    def __init__(self, model: Arm, history: ArmHistory, access: Access,
                  remote: Remote | None, host: str, port: int, bags: Path,
                  guard: PageGuard | None = None) -> None:
         """Serve.

@@ -7,8 +7,8 @@ from sensor_msgs.msg import JointState
 
 from armsense.errors import ArmsenseError
 from armsense.recordings.bag_playback import BagPlayback, find_bags
+from armsense.recordings.bag_writer import BagWriter
 from armsense_monitor.arm_history import ArmHistory
-from armsense_monitor.bag_writer import BagWriter
 from armsense_monitor.feed import Feed
 from armsense_msgs.msg import Collision, DriverMode, MotorStates, Residual
 

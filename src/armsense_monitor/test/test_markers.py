@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from visualization_msgs.msg import Marker
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_monitor.arm_history import ArmHistory, Contact, Event
 from armsense_monitor.markers import markers, THRESHOLD_RADIUS
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 Q = np.array([0.3, 0.6, 0.0, -0.6])
 
 

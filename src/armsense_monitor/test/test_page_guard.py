@@ -11,10 +11,10 @@ from sensor_msgs.msg import JointState
 import viser
 import websockets
 
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.recordings.bag_writer import BagWriter
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
-from armsense_monitor.bag_writer import BagWriter
 from armsense_monitor.page_guard import PageGuard
 from armsense_monitor.web_view import WebView
 
@@ -24,7 +24,7 @@ PATIENCE = 20.0      # [s] for a connection to end
 
 @pytest.fixture
 def site(tmp_path):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     history = ArmHistory(model.joint_names)
     history.add_position(1.0, np.array(model.config.home))
     told = []

@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_monitor.recorder_node import RecorderNode
 
 
@@ -49,4 +49,4 @@ def test_one_clock_and_the_description(tmp_path):
     assert {message.log_time for _, message in found} == {3_000_000_000, 3_100_000_000}
     texts = [message.data for topic, message in found if topic == '/robot_description']
     assert [deserialize_message(text, String).data for text in texts] == [
-        ArmModel.load('laas4').urdf]
+        Arm.load('laas4').urdf]

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_monitor.state_publisher_node import StatePublisherNode
 from armsense_node.loop import DirectSubscription, latched_qos, spin_background
 
@@ -22,7 +22,7 @@ Q = [0.3, 0.6, -0.2, -0.6]
 def test_tf_is_the_pose_of_every_link():
     rclpy.init()
     node, listener = StatePublisherNode(), rclpy.create_node('listener')
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     tf = DirectSubscription(listener, TFMessage, 'tf')
     description = DirectSubscription(listener, String, 'robot_description', latched_qos())
     states = listener.create_publisher(JointState, 'joint_states', 1)

@@ -17,10 +17,10 @@ import web_browser
 from web_browser import click, open_page, PHONE, press, take_picture
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.recordings.bag_writer import BagWriter
 from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
-from armsense_monitor.bag_writer import BagWriter
 from armsense_monitor.web_view import WebView
 
 TOKEN = 'open sesame'
@@ -105,7 +105,7 @@ def small_bag(folder):
 
 @pytest.fixture(scope='module')
 def site(tmp_path_factory):
-    model = ArmModel.load('laas4')
+    model = Arm.load('laas4')
     folder = tmp_path_factory.mktemp('bags')
     small_bag(folder / 'monday')
     site = Site(model, struck(model), FakeRemote(), folder)
@@ -214,7 +214,7 @@ def test_phone_fits_and_is_read_only_while_another_page_is_in_control(page, site
 
 def test_address_that_is_not_ours_is_an_error_with_a_remedy(site, tmp_path):
     with pytest.raises(ArmsenseError, match='cannot listen at'):
-        WebView(ArmModel.load('laas4'), site.history, Access(), None, '203.0.113.7', 0, tmp_path)
+        WebView(Arm.load('laas4'), site.history, Access(), None, '203.0.113.7', 0, tmp_path)
 
 
 def test_only_localhost_is_served(site):

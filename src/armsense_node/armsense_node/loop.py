@@ -42,7 +42,6 @@ import time
 from typing import Any, Protocol
 
 from armsense.errors import BadValue
-from armsense_node.loop_decoder import RecordDecoder
 from armsense_node.loop_node import BackgroundExecutor, run_node, spin_background
 from armsense_node.loop_realtime import (
     ANY_CPU,
@@ -51,12 +50,10 @@ from armsense_node.loop_realtime import (
     Privileges,
     realtime_privileges,
 )
-from armsense_node.loop_record import BadRecord
 from armsense_node.loop_statistics import Histogram, LoopReport, LoopStatistics, Quantiles
 from armsense_node.loop_stream import (
     DirectSubscription,
     LoopEnded,
-    new_record,
     StreamPublisher,
     StreamSubscription,
     WaitSet,
@@ -64,10 +61,10 @@ from armsense_node.loop_stream import (
 from armsense_node.qos import event_qos, latched_qos, stream_qos
 
 __all__ = [
-    'BackgroundExecutor', 'BadRecord', 'DirectSubscription', 'event_qos', 'exact_timers',
-    'Histogram', 'latched_qos', 'Loop', 'LoopEnded', 'LoopReport', 'LoopStatistics', 'new_record',
+    'BackgroundExecutor', 'DirectSubscription', 'event_qos', 'exact_timers',
+    'Histogram', 'latched_qos', 'Loop', 'LoopEnded', 'LoopReport', 'LoopStatistics',
     'PacedLoop', 'Privileges', 'Quantiles', 'ReactiveLoop', 'realtime_privileges',
-    'RecordDecoder', 'run_node', 'spin_background', 'stream_qos', 'StreamPublisher',
+    'run_node', 'spin_background', 'stream_qos', 'StreamPublisher',
     'StreamSubscription', 'WaitSet']
 
 _LONGEST_SLEEP = 50_000_000  # [ns] so that a slow loop, too, notices a stop soon

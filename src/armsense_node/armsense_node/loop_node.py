@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 import signal
 import sys
 import threading
@@ -10,7 +11,6 @@ import time
 import traceback
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
@@ -20,15 +20,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import get_default_context, try_shutdown
 
 from armsense.errors import ArmsenseError
-from armsense_node.loop_realtime import ANY_CPU, PRIORITY
+from armsense_node.parameters import declare, LoopParameters
 
 _SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
 _POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
-_REALTIME = ('realtime', False, 'run the loop under SCHED_FIFO with locked memory if the system '
-             'allows it; false where simulation runs as fast as it can')
-_CPU = ('cpu', ANY_CPU, 'with realtime: core that the loop stays on, from 0; -1: any')
-_PRIORITY = ('priority', PRIORITY, 'with realtime: 1 to 49; of two loops on one core the one with '
-             'more goes first')
 
 
 class BackgroundExecutor:
@@ -184,13 +179,6 @@ def _run_loops(node: Any, stop: _StopRequest) -> None:
         stop.loop = loop
         if stop.requested:
             return
-        loop.run(realtime=bool(_parameter(node, *_REALTIME)), cpu=int(_parameter(node, *_CPU)),
-                 priority=int(_parameter(node, *_PRIORITY)))
+        loop.run(**asdict(declare(node, LoopParameters)))
         if node.loop is loop:
             return
-
-
-def _parameter(node: Node, name: str, default: Any, description: str) -> Any:
-    if not node.has_parameter(name):
-        node.declare_parameter(name, default, ParameterDescriptor(description=description))
-    return node.get_parameter(name).value

@@ -16,8 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from armsense.errors import ArmsenseError
-from armsense_node.loop_decoder import RecordDecoder
-from armsense_node.loop_record import place_lengths, record_out
+from armsense.recordings.record import new_record, RecordDecoder
 from armsense_node.qos import event_qos, stream_qos
 
 _COMPLAIN_EVERY = 5.0  # [s]
@@ -134,7 +133,7 @@ class DirectSubscription:
         self._wait_set.wait(timeout)
         return self.take_latest()
 
-    def heed_stop(self) -> None:
+    def raise_if_stopped(self) -> None:
         """For steps that wait: whoever shall answer may have been told to end, too.
 
         Raises:
@@ -162,7 +161,7 @@ class DirectSubscription:
 
 
 class StreamSubscription(DirectSubscription):
-    """A best-effort stream of records (see `loop_record`); the newest one counts.
+    """A best-effort stream of records (see `recordings.record`); the newest one counts.
 
     A message with other array lengths than expected is dropped, counted in `rejected` and
     logged.
@@ -198,7 +197,7 @@ class StreamSubscription(DirectSubscription):
         """The record that answers state `seq`; others are dropped; None after `limit` [s]."""
         end = time.monotonic() + limit
         while (left := end - time.monotonic()) > 0.0:
-            self.heed_stop()
+            self.raise_if_stopped()
             self._wait_set.wait(min(left, _SLICE))
             for record in self.drain():
                 if record.seq == seq:
@@ -248,14 +247,6 @@ class StreamPublisher:
 
     def destroy(self) -> None:
         self._node.destroy_publisher(self._publisher)
-
-
-def new_record(
-    msg_type: Any, length: int = 0, lengths: Mapping[str, int] | None = None, frame_id: str = '',
-) -> Any:
-    """A record to be filled and sent; see StreamPublisher for the arguments."""
-    layout = place_lengths(msg_type, length, lengths or {}, frame_id)
-    return record_out(layout)(frame_id)
 
 
 def _ignore(_: Any) -> None:

@@ -1,51 +1,105 @@
-"""ROS parameters declared once, with description, range and choices, and read as attributes."""
+"""ROS parameters are the fields of a dataclass, which states default, range and meaning once.
+
+A node has a dataclass `Settings`: parts of those below (the last named comes first), fields
+`same_as` those of the library's options, and its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, Field, fields
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
-from armsense.errors import UnknownName
+from armsense import schema
+from armsense.model import Arm
+from armsense.schema import quantity, valid_values
+from armsense_node.loop_realtime import ANY_CPU, PRIORITY
+
+T = TypeVar('T')
 
 
-class Parameter(NamedTuple):
-    """One parameter of a node."""
+@dataclass(frozen=True, kw_only=True)
+class ArmParameters:
+    """Which arm."""
 
-    name: str
-    default: Any
-    text: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-
-    def descriptor(self) -> ParameterDescriptor:
-        text = self.text + (f' ({", ".join(self.choices)})' if self.choices else '')
-        descriptor = ParameterDescriptor(description=text)
-        if self.low is not None and self.high is not None:
-            if isinstance(self.default, int):
-                descriptor.integer_range = [IntegerRange(
-                    from_value=int(self.low), to_value=int(self.high), step=0)]
-            else:
-                descriptor.floating_point_range = [FloatingPointRange(
-                    from_value=float(self.low), to_value=float(self.high), step=0.0)]
-        return descriptor
+    arm: str = quantity('laas4', text='arm by name or path of its yaml file')
 
 
-def declare(node: Node, parameters: Iterable[Parameter]) -> Any:
-    """Declare all and return their values as attributes.
+@dataclass(frozen=True, kw_only=True)
+class ModelParameters(ArmParameters):
+    """Which arm, as it was identified."""
+
+    model: str = quantity('', text='identified model.yaml; empty: the arm file alone')
+
+    def load(self) -> Arm:
+        return Arm.load(self.arm, self.model or None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifecycleParameters:
+    """Of every node with a lifecycle."""
+
+    autostart: bool = quantity(True, text='configure and activate at once')
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockstepParameters:
+    """Of nodes that know virtual time."""
+
+    lockstep: bool = quantity(
+        False, text='virtual time: nothing is lost, every state waits for its answers')
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopParameters:
+    """Of every node with a loop."""
+
+    realtime: bool = quantity(
+        False, text='run the loop under SCHED_FIFO with locked memory if the system allows it; '
+        'false where simulation runs as fast as it can')
+    cpu: int = quantity(ANY_CPU, low=-1,
+                        text='with realtime: core that the loop stays on, from 0; -1: any')
+    priority: int = quantity(
+        PRIORITY, low=1, high=49,
+        text='with realtime: of two loops on one core the one with more goes first')
+
+
+def declare(node: Node, kind: type[T]) -> T:
+    """Declare every field of a dataclass as a parameter; returns the values.
 
     Raises:
-        UnknownName: A value is not among the choices.
+        ArmsenseError: One is out of its range or not among its choices.
     """
-    values = SimpleNamespace()
-    for parameter in parameters:
-        node.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
-        value = node.get_parameter(parameter.name).value
-        if parameter.choices and value not in parameter.choices:
-            raise UnknownName(f'value of parameter {parameter.name!r}', value, parameter.choices)
-        setattr(values, parameter.name, value)
-    return values
+    values = {}
+    for field in fields(kind):   # type: ignore[arg-type]
+        if not node.has_parameter(field.name):
+            node.declare_parameter(field.name, _plain(field.default), _descriptor(field))
+        values[field.name] = _plain(node.get_parameter(field.name).value)
+    return schema.load(kind, values, f'parameter {node.get_name()}')
+
+
+def meaning(field: Field[Any]) -> str:
+    """Unit and text of a parameter."""
+    unit = field.metadata['unit']
+    return f'[{unit}] {field.metadata["text"]}' if unit else str(field.metadata['text'])
+
+
+def _descriptor(field: Field[Any]) -> ParameterDescriptor:
+    rule, allowed = field.metadata, valid_values(field.metadata)
+    descriptor = ParameterDescriptor(description=meaning(field))
+    if rule['low'] is None or rule['high'] is None:
+        descriptor.additional_constraints = allowed      # ROS has no word for it
+    elif isinstance(field.default, int):
+        descriptor.integer_range = [IntegerRange(
+            from_value=int(rule['low']), to_value=int(rule['high']), step=0)]
+    else:
+        descriptor.floating_point_range = [FloatingPointRange(
+            from_value=float(rule['low']), to_value=float(rule['high']), step=0.0)]
+    return descriptor
+
+
+def _plain(value: Any) -> Any:
+    """ROS has lists, dataclasses have tuples."""
+    return value if isinstance(value, str) or not hasattr(value, '__iter__') else list(value)

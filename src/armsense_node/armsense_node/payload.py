@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from rclpy.node import Node
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.model.payload import carrying
 from armsense_node.qos import latched_qos
 
 TOPIC = 'payload'
@@ -18,7 +19,7 @@ TOPIC = 'payload'
 
 def payload_message(tool_frame: str, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
                     inertia: ArrayLike | None = None) -> InertiaStamped:
-    """The arguments of `ArmModel.with_payload` as a message."""
+    """The arguments of `Arm.with_payload` as a message."""
     message = InertiaStamped()
     message.header.frame_id = tool_frame
     out = message.inertia
@@ -29,25 +30,10 @@ def payload_message(tool_frame: str, mass: float, center: ArrayLike = (0.0, 0.0,
     return message
 
 
-def carrying(model: ArmModel, message: InertiaStamped) -> ArmModel:
-    """The arm with what the message says in its tool.
-
-    Raises:
-        ArmsenseError: The message is given in another frame, or no body is like that.
-    """
-    frame, body = message.header.frame_id, message.inertia
-    if frame not in ('', model.tool_frame):
-        raise ArmsenseError(f'payload in the frame {frame!r}; it must be in that of the tool, '
-                            f'{model.tool_frame!r}')
-    return model.with_payload(body.m, (body.com.x, body.com.y, body.com.z), [
-        [body.ixx, body.ixy, body.ixz], [body.ixy, body.iyy, body.iyz],
-        [body.ixz, body.iyz, body.izz]])
-
-
 class PayloadTopic:
     """Hears on the executor's thread what the tool carries; the loop asks for the model."""
 
-    def __init__(self, node: Node, model: ArmModel) -> None:
+    def __init__(self, node: Node, model: Arm) -> None:
         """Listen.
 
         Args:
@@ -55,11 +41,11 @@ class PayloadTopic:
             model: The arm with an empty tool.
         """
         self._node, self._empty = node, model
-        self._told: deque[ArmModel] = deque(maxlen=1)
+        self._told: deque[Arm] = deque(maxlen=1)
         self._mass = 0.0   # [kg] as told last
         node.create_subscription(InertiaStamped, TOPIC, self._on_payload, latched_qos())
 
-    def changed(self) -> ArmModel | None:
+    def changed(self) -> Arm | None:
         """The arm with its new payload, once; None: as before."""
         return self._told.pop() if self._told else None
 

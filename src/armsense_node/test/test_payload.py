@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense_node.payload import carrying, payload_message
 
-MODEL = ArmModel.load('laas4')
+MODEL = Arm.load('laas4')
 Q = np.array([0.1, 0.6, -0.2, -0.6])
 TENSOR = np.array([[2e-3, 1e-4, -2e-4], [1e-4, 3e-3, 3e-4], [-2e-4, 3e-4, 4e-3]])
 

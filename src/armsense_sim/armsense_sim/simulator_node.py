@@ -7,6 +7,7 @@ that a dead driver is met by the boards' watchdog.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import sys
 import time
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from armsense.boards.board_links import Wiring
 from armsense.boards.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
 from armsense.boards.emulator.arm_rack import ArmRack
 from armsense.boards.emulator.faults import check_fault
 from armsense.boards.sockets_folder import socket_folder
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.schema import quantity, same_as
 from armsense.sim.carrier import Carrier
 from armsense.sim.mujoco_plant import make_plant
 from armsense.sim.scenario import BoardFault, Event, Place, Scenario, Stage
@@ -29,7 +32,7 @@ from armsense_msgs.srv import InjectFault, PlaceObstacle
 from armsense_node.health_topic import HealthTopic
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import event_qos, Loop, run_node, stream_qos
-from armsense_node.parameters import declare, Parameter
+from armsense_node.parameters import ArmParameters, declare, LockstepParameters
 from armsense_sim.imu_topic import ImuTopic
 from armsense_sim.load_cell_topic import LoadCellTopic
 from armsense_sim.simulator_health import SimulatorHealth
@@ -38,23 +41,25 @@ LAST_WORDS = 1.0   # [s]
 HALFWAY = 3e-4     # [s] after the end of a period for a driver to ask the boards that are left
 LATE = 4           # periods by which encoders turn on evenly while a step is late
 
-PARAMETERS = (
-    Parameter('arm', 'laas4', 'arm by name or path of its yaml file'),
-    Parameter('bus', 'spi', 'what the emulated boards speak', choices=('spi', 'can')),
-    Parameter('sockets', '', "folder of the boards' sockets; empty: one per user and namespace"),
-    Parameter('lockstep', False, 'virtual time that the driver advances'),
-    Parameter('seed', 1, 'of every random number', low=0, high=2**31 - 1),
-    Parameter('alignment', 0.2, '[s] how long a motor aligns at the first enable', low=0.001,
-              high=10.0),
-    Parameter('mismatch', 0.0, 'relative error of masses and friction against the arm file',
-              low=0.0, high=0.5),
-    Parameter('load_cells', False, 'publish load_cells, for arms that stand on them'),
-    Parameter('sway', 0.0, '[m/s^2] peak acceleration, along each axis, of a carrier that sways',
-              low=0.0, high=20.0),
-    Parameter('tilt', [0.0, 0.0], '[rad] constant roll and pitch of the base'),
-    Parameter('imu', False, 'publish imu, of a unit at the origin of the base'),
-    Parameter('scenario', '', 'yaml file of events; empty: nothing happens'),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LockstepParameters, ArmParameters):
+    """Parameters."""
+
+    bus: str = same_as(Wiring, 'bus')
+    sockets: str = same_as(Wiring, 'sockets')
+    seed: int = quantity(1, low=0, high=2**31 - 1, text='of every random number')
+    alignment: float = quantity(0.2, unit='s', low=0.001, high=10,
+                                text='how long a motor aligns at the first enable')
+    mismatch: float = quantity(
+        0.0, low=0, high=0.5, text='relative error of masses and friction against the arm file')
+    load_cells: bool = quantity(False, text='publish load_cells, for arms that stand on them')
+    sway: float = quantity(0.0, unit='m/s^2', low=0, high=20, text='peak acceleration, along each '
+                           'axis, of a carrier that sways')
+    tilt: tuple[float, float] = quantity((0.0, 0.0), unit='rad',
+                                         text='constant roll and pitch of the base')
+    imu: bool = quantity(False, text='publish imu, of a unit at the origin of the base')
+    scenario: str = quantity('', text='yaml file of events; empty: nothing happens')
 
 
 class SimulatorNode(Node):
@@ -62,10 +67,9 @@ class SimulatorNode(Node):
 
     def __init__(self) -> None:
         super().__init__('simulator')
-        settings = declare(self, PARAMETERS)
-        model = ArmModel.load(settings.arm)
+        settings = declare(self, Settings)
+        model = Arm.load(settings.arm)
         config = model.config
-        assert config is not None
         self._dt = 1.0 / config.rate
         self._home = config.home or [0.0] * config.n
         self._plant = make_plant(config, seed=settings.seed, mismatch=settings.mismatch)

@@ -34,7 +34,7 @@ from armsense.detector import (
     Thresholds,
 )
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.schema import quantity
 from armsense.types import Array, Flags
@@ -50,11 +50,14 @@ MAX_STORED = 3_600_000   # cycles of residuals kept for thresholds
 class BaseMonitorOptions:
     """How the base is watched."""
 
-    gain: float = quantity(40.0, unit='1/s', above=0, text='K of the low pass')
-    cell_lag: float = quantity(0.0, unit='s', low=0, high=1, text='cells behind encoders')
+    gain: float = quantity(40.0, unit='1/s', above=0,
+                           text='of the low pass on measurement and prediction')
+    cell_lag: float = quantity(0.0, unit='s', low=0, high=1,
+                               text='by which the cells are later than the encoders')
     velocity_window: int = quantity(12, low=3, text='samples of the velocity regression')
     modes: tuple[VibrationMode, ...] = ()
-    floor_factor: float = quantity(0.0, low=0, text='of the learned vibration floor; 0: off')
+    vibration_floor: float = quantity(
+        0.0, low=0, text='factor on the learned swing added to thresholds; 0: off')
     detector: DetectorOptions = DetectorOptions(count=3, window=4)
     rest_speed: float = quantity(0.02, unit='rad/s', above=0)
     rest_time: float = quantity(0.3, unit='s', above=0, text='of rest that gives the offset')
@@ -63,7 +66,8 @@ class BaseMonitorOptions:
                             text='fastest drift of a cell that the offset follows; 0: none')
     parity_tolerance: float | None = quantity(
         None, unit='N', low=0, text='by which cells may disagree; None: 2 % of their capacity')
-    update_model: bool = False
+    update_model: bool = quantity(
+        False, text='correct the inertial parameters while the arm moves')
     recursive: RecursiveOptions = RecursiveOptions()
 
 
@@ -85,7 +89,7 @@ class BaseResult(NamedTuple):
 class BaseMonitor:
     """Residual, detection and health of one arm on its cells."""
 
-    def __init__(self, model: ArmModel, options: BaseMonitorOptions = DEFAULT_OPTIONS,
+    def __init__(self, model: Arm, options: BaseMonitorOptions = DEFAULT_OPTIONS,
                  thresholds: Thresholds | None = None) -> None:
         """For an arm whose yaml has load cells.
 
@@ -95,7 +99,7 @@ class BaseMonitor:
             thresholds: Of the felt axes; None: a guess from noise and weight.
         """
         config = model.config
-        if config is None or config.load_cells is None:
+        if config.load_cells is None:
             raise ArmsenseError(f"{model.name} has no load cells; its yaml needs 'load_cells'")
         self.options = options
         self.layout = CellLayout.of_config(config.load_cells)
@@ -113,8 +117,8 @@ class BaseMonitor:
             LayoutWatch(self.layout, self._noise, options.gain))
         self.set_thresholds(thresholds or self.guessed_thresholds(model))
         k = len(self.layout.axes)
-        self._floor = (VibrationFloor(k, self._period, factor=options.floor_factor)
-                       if options.floor_factor > 0.0 else None)
+        self._floor = (VibrationFloor(k, self._period, factor=options.vibration_floor)
+                       if options.vibration_floor > 0.0 else None)
         self._learn_from(model)
         self._zeroed = not options.zero_at_start
         self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
@@ -126,7 +130,7 @@ class BaseMonitor:
         self._recorded: list[Array] | None = None
         self._cycle = 0
 
-    def set_model(self, model: ArmModel) -> None:
+    def set_model(self, model: Arm) -> None:
         """Go on with other inertias (a payload); the offset of the cells stays."""
         self.observer.model = model
         self.observer.offset = self._offset
@@ -135,7 +139,7 @@ class BaseMonitor:
         self.detector.reset()
         self._cycle = 0
 
-    def _learn_from(self, model: ArmModel) -> None:
+    def _learn_from(self, model: Arm) -> None:
         """Corrections of the parameters begin with those of this model."""
         self._regressor = FilteredRegressor(model, self.layout, self.options.gain)
         self.estimator = RecursiveEstimator(
@@ -272,7 +276,7 @@ class BaseMonitor:
 
     # -- thresholds and cells --------------------------------------------------------------------
 
-    def guessed_thresholds(self, model: ArmModel) -> Thresholds:
+    def guessed_thresholds(self, model: Arm) -> Thresholds:
         """From the noise of the cells and a share of the weight: before anything is learned."""
         noise = np.sqrt(np.diag(self.layout.covariance(self._noise)))
         share = np.sqrt(0.5 * self.options.gain * self._period)      # of the low pass
@@ -307,7 +311,7 @@ class BaseMonitor:
 
     @property
     def failed_cells(self) -> tuple[int, ...]:
-        """Cells that were found to lie, from 1."""
+        """Cells that were found to be wrong, from 1."""
         return self._trust.failed
 
     @property
@@ -316,7 +320,7 @@ class BaseMonitor:
         return self._trust.layout_problem
 
     def trust_cells(self) -> None:
-        """Give cells that were found to lie, or to be exchanged, another chance."""
+        """Give cells that were found to be wrong, or to be exchanged, another chance."""
         self._trust.reset()
 
     def detectable(self, q: Array, frame: str | None = None) -> DetectableForce:

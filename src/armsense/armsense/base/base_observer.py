@@ -1,7 +1,7 @@
 """What the cells feel beyond the arm's own motion: the residual of the base wrench.
 
 The arm exerts on its support  W = G(q) - dh/dt + W_ext,  with the wrench G of its weight and the
-momentum h of its links about the base origin (see `ArmModel.base_momentum`). Through a first-order
+momentum h of its links about the base origin (see `Arm.base_momentum`). Through a first-order
 low pass of gain K, the same for measurement and prediction, this needs no acceleration:
 
     r = LP[W_measured - G + dh/dt] = LP[W_measured - G - K h] + K h  ->  W_ext
@@ -24,7 +24,7 @@ from armsense.base.cell_layout import CellLayout
 from armsense.base.delay_line import DelayLine
 from armsense.base.vibration import BandStop, VibrationMode
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.schema import quantity
 from armsense.types import Array
@@ -60,7 +60,7 @@ class BaseObserver:
     """Residual of the felt base wrench, sample by sample."""
 
     def __init__(
-        self, model: ArmModel, layout: CellLayout, options: BaseObserverOptions = DEFAULT_OPTIONS,
+        self, model: Arm, layout: CellLayout, options: BaseObserverOptions = DEFAULT_OPTIONS,
         modes: tuple[VibrationMode, ...] = (),
     ) -> None:
         """For an arm on its cells.

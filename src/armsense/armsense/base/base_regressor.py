@@ -11,32 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from armsense.base.cell_layout import CellLayout
-from armsense.identify.base_parameters import base_parameters, BaseParameters
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 
-def parameter_names(model: ArmModel, layout: CellLayout) -> tuple[str, ...]:
+def parameter_names(model: Arm, layout: CellLayout) -> tuple[str, ...]:
     """Such as `m1` ... `Izz4`, `offset_Fz`, (10 n + k,)."""
     return model.parameter_names + tuple(f'offset_{name}' for name in layout.names)
-
-
-def felt_regressor(model: ArmModel, layout: CellLayout, q: Array, dq: Array, ddq: Array) -> Array:
-    """Y of N samples stacked sample by sample, each argument (N, n) -> (k N, 10 n + k)."""
-    k = len(layout.axes)
-    U = model.base_wrench_regressor_batch(q, dq, ddq)
-    U = U.reshape(-1, 6, U.shape[1])                                   # (N, 6, 10 n)
-    felt = np.einsum('ij,njp->nip', layout.selection, U)               # (N, k, 10 n)
-    offsets = np.broadcast_to(np.eye(k), (len(felt), k, k))
-    return np.concatenate([felt, offsets], axis=2).reshape(-1, felt.shape[2] + k)
-
-
-def felt_parameters(model: ArmModel, layout: CellLayout, samples: int = 80,
-                    seed: int = 0) -> BaseParameters:
-    """Combinations of parameters that these cells can tell apart, from random motions."""
-    q, dq, ddq = np.random.default_rng(seed).uniform(-2.0, 2.0, (3, samples, model.n))
-    return base_parameters(felt_regressor(model, layout, q, dq, ddq),
-                           parameter_names(model, layout))
 
 
 class FilteredRegressor:
@@ -47,7 +28,7 @@ class FilteredRegressor:
     with regressors G of the weight and H of the momentum.
     """
 
-    def __init__(self, model: ArmModel, layout: CellLayout, gain: float) -> None:
+    def __init__(self, model: Arm, layout: CellLayout, gain: float) -> None:
         """For an arm on its cells; `gain` K of the low pass [1/s]."""
         self._model = model
         self._layout = layout

@@ -1,9 +1,9 @@
-"""Cells that lie, and cells that are not where the layout says.
+"""Cells that are wrong, and cells that are not where the layout says.
 
 More cells than felt axes check each other: under a rigid base the forces are  f = E c + b  with
 the sharing E, the felt wrench c and a constant bias b, so combinations N with N E = 0 stay
 constant whatever the arm does and whoever touches it. A change there is never a collision: a cell
-lies. Which one, the predicted wrench tells.
+is wrong. Which one, the predicted wrench tells.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ JUDGE_EVERY = 2000   # cycles between two judgements of the layout
 
 
 class CellTrust:
-    """Finds single cells that lie and layouts that are not as described."""
+    """Finds single cells that are wrong and layouts that are not as described."""
 
     def __init__(self, layout: CellLayout, checker: CellChecker, watch: LayoutWatch) -> None:
         """From what compares cells with each other and what compares them with the layout."""
@@ -27,7 +27,7 @@ class CellTrust:
 
     @property
     def failed(self) -> tuple[int, ...]:
-        """Cells that were found to lie, from 1."""
+        """Cells that were found to be wrong, from 1."""
         return tuple(int(k) + 1 for k in np.flatnonzero(self._failed))
 
     def usable(self, force: Array, valid: Flags) -> Flags:

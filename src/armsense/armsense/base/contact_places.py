@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armsense.base.contact_response import skew
-from armsense.base.link_surface import link_shapes, Shape
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.geometry.link_surface import link_shapes, Shape
+from armsense.model import Arm
 from armsense.types import Array
 
 _EYE = np.eye(3)
@@ -25,7 +25,7 @@ class ContactPlaces(NamedTuple):
     shapes: tuple[Shape, ...]    # (P,)
 
     @classmethod
-    def on(cls, model: ArmModel, spacing: float,
+    def on(cls, model: Arm, spacing: float,
            links: tuple[str, ...] | None = None) -> ContactPlaces:
         """Places about `spacing` [m] apart on some links; None: on all that have a shape."""
         shapes = link_shapes(model)
@@ -67,7 +67,7 @@ def force_wrench(point: Array, axes: Array) -> Array:
     return np.concatenate([axes, skew(point) @ axes], axis=1)
 
 
-def _hidden(model: ArmModel, shapes: dict[str, list[Shape]], link: int, point: Array,
+def _hidden(model: Arm, shapes: dict[str, list[Shape]], link: int, point: Array,
             own: Shape) -> bool:
     """Whether a place lies inside its own or a neighbouring link, however the joints stand."""
     names = model.link_names
@@ -82,7 +82,7 @@ def _hidden(model: ArmModel, shapes: dict[str, list[Shape]], link: int, point: A
     return False
 
 
-def _covered(model: ArmModel, others: list[Shape], link: int, neighbour: int, point: Array,
+def _covered(model: Arm, others: list[Shape], link: int, neighbour: int, point: Array,
              angle: float) -> bool:
     poses = model.joint_poses(np.where(np.arange(model.n) == max(link, neighbour), angle, 0.0))
     here, there = poses[link], poses[neighbour]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from armsense.base.cell_layout import CellLayout
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 # Row i: [e_i]x, flattened; a product with a is many times faster than np.cross of a few vectors.
@@ -35,7 +35,7 @@ class PoseResponse(NamedTuple):
 class ContactResponse:
     """Joints or base are left out by a covariance of None."""
 
-    def __init__(self, model: ArmModel, layout: CellLayout, joint_covariance: ArrayLike | None,
+    def __init__(self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike | None,
                  base_covariance: ArrayLike | None) -> None:
         """For an arm on its cells; every joint turns.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from armsense.base.cell_layout import CellLayout
 from armsense.base.explanation import Explainer, Explanation
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 from armsense.watch.collision_monitor import IMPACT_ERROR, NOISE
 
@@ -39,7 +39,7 @@ class Side(NamedTuple):
 class ContactWatch:
     """Waits for events and explains them."""
 
-    def __init__(self, model: ArmModel, layout: CellLayout, joint_gain: float,
+    def __init__(self, model: Arm, layout: CellLayout, joint_gain: float,
                  base_gain: float) -> None:
         """For an arm on its cells; gains [1/s] of the low passes of both residuals."""
         n, k = model.n, len(layout.axes)

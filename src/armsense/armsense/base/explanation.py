@@ -24,7 +24,7 @@ from scipy import stats
 
 from armsense.base.cell_layout import CellLayout
 from armsense.base.fusion import ContactFusion, FusionOptions, Touch
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 CONTACT_UNKNOWNS = 5.0   # two on the surface, three of the force
@@ -55,7 +55,7 @@ class Explanation(NamedTuple):
 class Explainer:
     """Finds the cause of residuals."""
 
-    def __init__(self, model: ArmModel, layout: CellLayout, joint_covariance: ArrayLike,
+    def __init__(self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike,
                  base_covariance: ArrayLike, options: FusionOptions | None = None) -> None:
         """For an arm on its cells; covariances of joint (n, n) and felt (k, k) residuals."""
         self.model, self.layout = model, layout

@@ -19,7 +19,7 @@ from armsense.base.cell_layout import CellLayout
 from armsense.base.contact_places import ContactPlaces, force_wrench, surface_axes
 from armsense.base.contact_response import ContactResponse, PoseResponse, skew
 from armsense.base.push_force import best_pushes, Pushes, UNIQUE
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import Array
 
@@ -77,7 +77,7 @@ class ContactFusion:
     """Locates a single contact; joints or base can be left out by None covariances."""
 
     def __init__(
-        self, model: ArmModel, layout: CellLayout, joint_covariance: ArrayLike | None,
+        self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike | None,
         base_covariance: ArrayLike | None, options: FusionOptions = DEFAULT_OPTIONS,
         links: tuple[str, ...] | None = None,
     ) -> None:
@@ -113,11 +113,6 @@ class ContactFusion:
         chosen = self._choose(self._try_all(H, b, power))
         spot = self._refine(chosen, H, b, power)
         return self._touch(response, H[spot.link], spot)
-
-    def noise_level(self, tau: Array, felt: Array) -> float:
-        """chi^2 of both residuals without any contact."""
-        y = self.response.whiten(tau, felt)
-        return float(y @ y)
 
     # -- inside ------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
@@ -12,6 +14,11 @@ from armsense.velocity import WeightedRegression
 
 WINDOW = 8            # samples, for the angular acceleration
 LONGEST_GAP = 0.1     # [s] without readings, then the motion is unknown
+
+
+def stamp_ns(message: Any) -> int:
+    """Of a message with a header [ns]."""
+    return int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
 
 
 class ImuMotion:
@@ -57,6 +64,11 @@ class ImuMotion:
         alpha = self._slope.step(readings[3:], dt)
         self._motion = BaseMotion.of_imu(readings[:3], readings[3:], alpha,
                                          rotation=self._rotation, position=self._position)
+
+    def take_message(self, message: Any, now: float) -> None:
+        """The same from a `sensor_msgs/Imu`."""
+        a, w = message.linear_acceleration, message.angular_velocity
+        self.take((a.x, a.y, a.z), (w.x, w.y, w.z), 1e-9 * stamp_ns(message), now)
 
     def at(self, now: float) -> BaseMotion:
         """Motion at the stamp of a state [s]; unknown where the unit has fallen silent."""

@@ -11,23 +11,22 @@ from numpy.typing import ArrayLike
 
 from armsense.base.base_regressor import parameter_names
 from armsense.base.cell_layout import CellLayout
-from armsense.identify.feasible import is_consistent, parameter_scale
-from armsense.identify.recursive import (
+from armsense.identify.estimation.feasible import is_consistent, parameter_scale
+from armsense.identify.estimation.recursive import (
     DEFAULT_OPTIONS,
     RecursiveLeastSquares,
     RecursiveOptions,
 )
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 __all__ = ['RecursiveEstimator', 'RecursiveOptions']
 
 
-
 class RecursiveEstimator(RecursiveLeastSquares):
     """Estimate of phi = [pi; offsets], sample by sample."""
 
-    def __init__(self, model: ArmModel, layout: CellLayout, noise: ArrayLike,
+    def __init__(self, model: Arm, layout: CellLayout, noise: ArrayLike,
                  options: RecursiveOptions = DEFAULT_OPTIONS) -> None:
         """Start from a nominal arm.
 
@@ -60,6 +59,6 @@ class RecursiveEstimator(RecursiveLeastSquares):
         """Whether links with the present parameters could exist."""
         return is_consistent(self.phi[:10 * self.model.n])
 
-    def estimated(self) -> ArmModel:
+    def estimated(self) -> Arm:
         """The arm with the present parameters."""
         return self.model.replace(parameters=self.phi[:10 * self.model.n])

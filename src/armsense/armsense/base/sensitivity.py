@@ -15,19 +15,10 @@ from numpy.typing import ArrayLike
 from armsense.base.cell_layout import CellLayout
 from armsense.base.contact_places import ContactPlaces
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 DIRECTIONS = 600   # on the half sphere, for layouts of more than three axes
-
-
-class SensitivityMap(NamedTuple):
-    """Felt change per newton, N points; relative to the unit of each axis (figs. 4.3a-c)."""
-
-    points: Array       # [m] base frame, (N, 3)
-    horizontal: Array   # to unit forces along x and along y, (N,)
-    vertical: Array     # to a unit force along z, (N,)
-    overall: Array      # all three, (N,)
 
 
 class DetectableForce(NamedTuple):
@@ -48,23 +39,6 @@ def force_response(layout: CellLayout, points: ArrayLike) -> Array:
     J[:, 4, 0], J[:, 4, 2] = p[:, 2], -p[:, 0]
     J[:, 5, 0], J[:, 5, 1] = -p[:, 1], p[:, 0]
     return np.asarray(np.einsum('ij,njc->nic', layout.selection, J))
-
-
-def sensitivity_map(layout: CellLayout, points: ArrayLike) -> SensitivityMap:
-    """Felt change of unit forces at points [m], (N, 3)."""
-    p = np.asarray(points, float).reshape(-1, 3)
-    felt = np.linalg.norm(force_response(layout, p), axis=1)        # (N, 3): x, y, z
-    return SensitivityMap(p, np.hypot(felt[:, 0], felt[:, 1]), felt[:, 2],
-                          np.linalg.norm(felt, axis=1))
-
-
-def workspace_grid(x: tuple[float, float] = (1.0, 5.0), y: tuple[float, float] = (-5.0, 5.0),
-                   z: tuple[float, float] = (0.0, 5.0), step: float = 0.5) -> Array:
-    """Points of a box at equal steps [m], (N, 3); the defaults are those of figs. 4.3."""
-    if not step > 0.0:
-        raise BadValue('step', step, '> 0 m')
-    axes = [np.arange(low, high + 0.5 * step, step) for low, high in (x, y, z)]
-    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, 3)
 
 
 def detectable_force(layout: CellLayout, point: ArrayLike,
@@ -102,7 +76,7 @@ def detectable_push(layout: CellLayout, points: ArrayLike, normals: ArrayLike,
         return np.asarray(1.0 / (np.abs(felt) / np.asarray(threshold, float)).max(axis=1))
 
 
-def surface_pushes(model: ArmModel, layout: CellLayout, places: ContactPlaces, q: Array,
+def surface_pushes(model: Arm, layout: CellLayout, places: ContactPlaces, q: Array,
                    threshold: ArrayLike) -> tuple[Array, Array]:
     """Places on the links [m], (P, 3), and the smallest push that is found there [N], (P,)."""
     poses = model.joint_poses(q)[places.link]
@@ -112,7 +86,7 @@ def surface_pushes(model: ArmModel, layout: CellLayout, places: ContactPlaces, q
     return points, detectable_push(layout, points, normals, threshold)
 
 
-def detectable_at_pose(model: ArmModel, layout: CellLayout, q: Array, threshold: ArrayLike,
+def detectable_at_pose(model: Arm, layout: CellLayout, q: Array, threshold: ArrayLike,
                        frame: str | None = None) -> DetectableForce:
     """Smallest forces on a frame of the arm (None: its tool) at joint positions q [rad], (n,)."""
     return detectable_force(layout, model.frame_pose(q, frame)[:3, 3], threshold)

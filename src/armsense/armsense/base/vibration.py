@@ -17,8 +17,6 @@ from armsense.errors import BadValue
 from armsense.schema import quantity
 from armsense.types import Array
 
-PROMINENCE = 4.0      # of a peak over the neighbourhood, in amplitude
-
 
 @dataclass(frozen=True, kw_only=True)
 class VibrationMode:
@@ -27,34 +25,6 @@ class VibrationMode:
     frequency: float = quantity(unit='Hz', above=0)
     width: float = quantity(unit='Hz', above=0, text='between the -3 dB points of the band-stop')
     amplitude: float = quantity(0.0, low=0, text='of the strongest axis, in its unit')
-
-
-def find_modes(residual: Array, period: float, *, lowest: float = 1.0, count: int = 3,
-               resolution: float = 0.25) -> tuple[VibrationMode, ...]:
-    """Strongest resonances in the residual of a run without collisions.
-
-    Args:
-        residual: (N, k).
-        period: [s].
-        lowest: Below this frequency [Hz] lies what collisions and model errors look like.
-        count: Most modes returned.
-        resolution: Of the spectrum [Hz].
-    """
-    data = np.asarray(residual, float).reshape(len(residual), -1)
-    segment = min(len(data), round(1.0 / (resolution * period)))
-    if segment < 16:
-        raise BadValue('length of the run', len(data) * period, f'>= {1.0 / resolution:g} s')
-    f, power = signal.welch(data, 1.0 / period, nperseg=segment, axis=0)
-    amplitude = np.sqrt(power * (f[1] - f[0]) * 3.0)          # of a sine, Hann window, (F, k)
-    relative = (amplitude / np.maximum(np.median(amplitude, axis=0), 1e-300)).max(axis=1)
-    around = np.array([np.median(relative[max(0, j - 12):j + 13]) for j in range(len(f))])
-    found = [p for p in signal.find_peaks(relative)[0].tolist()
-             if f[p] >= lowest and relative[p] > PROMINENCE * around[p]]
-    peaks = sorted(found, key=lambda p: -relative[p])[:count]
-    widths = signal.peak_widths(relative, peaks, rel_height=0.5)[0] * (f[1] - f[0])
-    return tuple(VibrationMode(frequency=float(f[p]), width=float(max(2.0 * w, 0.2 * f[p])),
-                               amplitude=float(amplitude[p].max()))
-                 for p, w in zip(peaks, widths, strict=True))
 
 
 class BandStop:

@@ -14,13 +14,14 @@ other, and `clear_fault` deals with one kind at a time, by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 from armsense.boards.command_guard import CommandGuard, GuardLimits
+from armsense.boards.driver_settings import ArbiterSettings
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
+from armsense.types import Command, Floats
 
 STATES_TO_ANSWER = 3     # where states come slowly, a controller still has so many of them
 KEPT = 256               # states whose time is remembered
@@ -30,28 +31,6 @@ ENDING = 'the driver ends: it brakes the arm until it rests'
 RELEASED = 'the driver has let the motors go; activate it first'
 
 Clock = Callable[[], int]    # [ns] monotonic
-
-
-class Mode(IntEnum):
-    """The same numbers as in armsense_msgs/DriverMode."""
-
-    DISCONNECTED = 0
-    STARTING = 1
-    DISABLED = 2
-    ENABLED = 3
-    DAMPING = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArbiterSettings:
-    """Times of the arbiter [s]."""
-
-    period: float = 0.001              # between two states, nominal
-    command_timeout: float = 0.02      # without a new command
-    command_age: float = 0.02          # from a state to the arrival of the command that answers it
-    collision_answer: float = 0.01     # from a collision to a command that knows of it
-    overspeed: float = 0.02            # too fast for so long; a knock alone is no fault
-    brake_time: float = 2.0            # longest braking before the motors are let go
 
 
 class Answer(NamedTuple):
@@ -84,16 +63,16 @@ class Arbiter:
         self._clock = clock
         self._now = 0                      # [ns] of this cycle
         self._patience = STATES_TO_ANSWER * _ns(settings.period)
-        self._sampled = [(0, 0)] * KEPT    # seq and time of the newest states
+        self._sampled = [(0, 0)] * KEPT    # seq and time [ns] of the newest states
         self._stop: Fault | None = None    # an emergency stop: nothing replaces it
         self._fault: Fault | None = None   # of all others the first
-        self._told: list[Fault] = []       # lost zeros that clear_fault has named
+        self._named: list[Fault] = []       # lost zeros that clear_fault has named
         self._ending = False
         self._brake_until = 0              # [ns] while ending
         self._place: Sequence[float] = []  # [rad] where the arm was
         self._moved = 0                    # [ns] when it came there
         self._fast_since: int | None = None
-        self._command: JointCommand | None = None
+        self._command: Command[Floats] | None = None
         self._command_seq = 0
         self._command_age = 0              # [ns] of the state it answers, when it came
         self._command_at = 0               # [ns] when it came
@@ -151,6 +130,7 @@ class Arbiter:
                           f'cannot enable in mode {self.mode.name}: {self.why_not_enabled()}')
         self.wants_enable = False
         self._command = self._fast_since = None
+        self._collision_answered = self._collision_seq     # of an arm without current: it is over
         self.mode = self._begin()
         return Answer(True, self.mode.name.lower())
 
@@ -194,8 +174,8 @@ class Arbiter:
         if self._stop is not None:
             return self._clear_stop()
         lost = self._lost_zeros()
-        if lost and lost != self._told:
-            self._told = lost
+        if lost and lost != self._named:
+            self._named = lost
             return Answer(False, lost[0].explanation)
         self._leave_safe_state()
         return Answer(True, 'the arm is at its home pose; enable to go on' if lost
@@ -212,7 +192,7 @@ class Arbiter:
 
     def _leave_safe_state(self) -> None:
         self._forget_lost_zeros()
-        self._told, self._fault = [], None
+        self._named, self._fault = [], None
         self._collision_answered = self._collision_seq
         self.mode = Mode.DISABLED
 
@@ -245,7 +225,7 @@ class Arbiter:
 
     # -- what controllers and observers say ----------------------------------------------------
 
-    def give(self, command: JointCommand, seq: int, collision_seq: int = 0) -> None:
+    def give(self, command: Command[Floats], seq: int, collision_seq: int = 0) -> None:
         """Take the newest command, which answers the state `seq`."""
         if seq > self.seq:
             return                         # answers a driver that was there before
@@ -254,7 +234,10 @@ class Arbiter:
             return                         # overtaken on the way
         self._command, self._command_seq = command, seq
         self._command_at = self.time()
-        self._command_age = self._command_at - self._sampled_at(seq)
+        known, sampled = self._sampled[seq % KEPT]
+        if known != seq:                   # long gone: as old as the oldest known
+            sampled = self._sampled[(self.seq + 1) % KEPT][1]
+        self._command_age = self._command_at - sampled
 
     def report_collision(self, seq: int) -> None:
         """A collision was detected in the state `seq`; a controller has to answer it."""
@@ -269,7 +252,7 @@ class Arbiter:
         """Now [ns]."""
         return self._now if self._clock is None else self._clock()
 
-    def decide(self) -> JointCommand | None:
+    def decide(self) -> Command[Floats] | None:
         """What the motors shall do: follow this command, brake by it, or (None) nothing."""
         if self.released or self.mode in (Mode.DISCONNECTED, Mode.DISABLED):
             return None
@@ -289,11 +272,6 @@ class Arbiter:
         """The state of this cycle was sampled at `time_ns`."""
         self.time_ns = time_ns
         self._sampled[self.seq % KEPT] = (self.seq, time_ns)
-
-    def _sampled_at(self, seq: int) -> int:
-        """Time of a state [ns]; of one long gone that of the oldest known."""
-        known, time_ns = self._sampled[seq % KEPT]
-        return time_ns if known == seq else self._sampled[(self.seq + 1) % KEPT][1]
 
     def _check_command(self) -> None:
         """Before the command is followed: may it be?"""

@@ -8,22 +8,20 @@ it is told before: see `Arbiter.clear_fault`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from armsense.boards.arbiter import Answer, Arbiter, ArbiterSettings, Clock, Mode
+from armsense.boards.arbiter import Arbiter, Clock
 from armsense.boards.board_monitor import BoardMonitor, MonitorSettings
 from armsense.boards.command_guard import GuardLimits
+from armsense.boards.driver_settings import DriverSettings
 from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import JointMap, Reading
+from armsense.boards.mode import Mode
 from armsense.boards.protocol import BoardCommand, BoardState
 from armsense.boards.start_up import StartUp
-from armsense.boards.transport.counters import LinkCounters
-from armsense.boards.transport.link import Exchange
+from armsense.boards.transport.link import Exchange, LinkCounters
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
-
-__all__ = ['Answer', 'ArmDriver', 'BoardLink', 'DriverSettings', 'Mode']
 
 
 class BoardLink(Protocol):
@@ -35,16 +33,6 @@ class BoardLink(Protocol):
     def exchange(self, command: BoardCommand) -> Exchange: ...
 
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriverSettings(ArbiterSettings):
-    """Times in seconds unless the name says otherwise."""
-
-    board_timeout_ms: int = 50         # watchdog of the boards
-    start_timeout: float = 8.0         # [s] alignment and index search
-    index_search: bool = False
-    start_speed: float = 0.3           # [rad/s] of the index search, joint side
 
 
 class ArmDriver(Arbiter):
@@ -133,16 +121,16 @@ class ArmDriver(Arbiter):
 
     def _board_commands(self) -> list[BoardCommand]:
         position = self.reading.position if self.reading else [0.0] * self.map.n
-        limp = self.guard.limp(position)
-        joint = self.decide() or limp
+        off = self.guard.no_torque(position)
+        joint = self.decide() or off
         if self.mode == Mode.STARTING:
-            joint = self._start.command(position, self.reading.velocity) if self.reading else limp
+            joint = self._start.command(position, self.reading.velocity) if self.reading else off
         commands = []
         for monitor, motors in zip(self._monitors, self.map.motor_commands(joint), strict=True):
             on = self._may_drive(monitor)
             monitor.ask(on)
             if not on:
-                motors = self.map.motor_commands(limp)[monitor.number]
+                motors = self.map.motor_commands(off)[monitor.number]
             commands.append(BoardCommand(
                 enable=on, motors=(motors[0], motors[1]),
                 timeout_ms=self.settings.board_timeout_ms if on else 0,
@@ -180,7 +168,7 @@ class ArmDriver(Arbiter):
         complete = True
         driving = self.mode in (Mode.ENABLED, Mode.DAMPING) and not self.released
         for monitor, exchange in zip(self._monitors, exchanges, strict=True):
-            fault = monitor.observe(exchange, driving=driving,
+            fault = monitor.observe(exchange, self.time(), driving=driving,
                                     position_may_jump=self._start.rebasing)
             complete = complete and monitor.fresh
             if fault is None:
@@ -188,7 +176,7 @@ class ArmDriver(Arbiter):
             if self.mode in (Mode.STARTING, Mode.ENABLED):
                 self.fail(fault)
             elif self.mode == Mode.DISABLED and self._lasting_trouble(monitor) is not None:
-                self.mode = Mode.DISCONNECTED
+                self.mode, self.wants_enable = Mode.DISCONNECTED, False
                 self._fault = fault
         if self.mode == Mode.DISCONNECTED and self._fault is not None:
             self._tell_present_trouble(self._fault)
@@ -216,5 +204,6 @@ class ArmDriver(Arbiter):
             elif outcome:
                 self.map.rezero()
                 self.mode = Mode.ENABLED
+                self._check_state(reading)     # boards may count from a wrong zero since long ago
         else:
             self._check_state(reading)

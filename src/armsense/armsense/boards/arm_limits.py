@@ -6,14 +6,13 @@ import numpy as np
 
 from armsense.boards.command_guard import GuardLimits
 from armsense.drive.elastic_joint import ElasticJoint
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 
 
-def guard_limits(model: ArmModel) -> GuardLimits:
+def guard_limits(model: Arm) -> GuardLimits:
     """The controllers' limits, and how the safe state brakes."""
     config = model.config
-    assert config is not None
     limits = Limits.of(model)
     return GuardLimits(
         lower=limits.lower.tolist(), upper=limits.upper.tolist(),
@@ -23,10 +22,9 @@ def guard_limits(model: ArmModel) -> GuardLimits:
         integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
 
 
-def motor_zero(model: ArmModel) -> list[float]:
+def motor_zero(model: Arm) -> list[float]:
     """Motor angles of the arm at home, springs in balance with gravity [rad], (n,)."""
     config = model.config
-    assert config is not None
     home = np.array(config.home or [0.0] * model.n)
     if all(j.elastic for j in config.joints.values()):
         springs = ElasticJoint.from_config(config)

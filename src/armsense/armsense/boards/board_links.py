@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from armsense.boards.arm_driver import BoardLink
 from armsense.boards.can_link import CanLink
@@ -16,18 +16,21 @@ from armsense.boards.transport.seqpacket import SeqpacketTransport
 from armsense.boards.transport.spi_device import SpidevTransport
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import ArmConfig
+from armsense.schema import quantity
 
 HARDWARE = ('sim', 'spi', 'can')
 BUSES = ('spi', 'can')
 RETRIES = 1     # of a damaged SPI transfer; at 8 MHz it costs 40 us of the period
 
 
-class Wiring(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Wiring:
     """How the driver reaches the boards."""
 
-    hardware: str = 'sim'        # sim: emulated boards behind sockets
-    bus: str = 'spi'             # what the emulated boards speak
-    sockets: str = ''            # folder of the emulated boards' sockets
+    hardware: str = quantity('sim', choices=HARDWARE, text='how the boards are reached')
+    bus: str = quantity('spi', choices=BUSES, text='what emulated boards speak')
+    sockets: str = quantity(
+        '', text='folder of the emulated boards; empty: one per user and namespace')
     timeout: float = 0.005       # [s] longest wait for a reply
     connect_timeout: float = 60.0   # [s] for the simulator to appear
 

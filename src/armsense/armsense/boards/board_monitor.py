@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.protocol import BoardError, BoardState
 from armsense.boards.protocol.units import RESISTANCE_PER_OHM
-from armsense.boards.transport.counters import Outcome
-from armsense.boards.transport.link import Exchange
+from armsense.boards.transport.link import Exchange, Outcome
 from armsense.model import ArmConfig
 
 _BOARD_FAULTS = {
@@ -23,6 +22,7 @@ _BOARD_FAULTS = {
 }
 _HIGHEST_RESISTANCE = 0xFFFF / RESISTANCE_PER_OHM     # [ohm] that fits on the wire
 REPLY_LAG = 2    # exchanges: a reply was made before the board read the command of its exchange
+BY_HAND = 3.0    # times a motor's top speed: so fast may people turn a motor without current
 _LOSS_FAULTS = {
     Outcome.DROP: FaultKind.BOARD_LOST,
     Outcome.CRC: FaultKind.BOARD_CORRUPT,
@@ -63,6 +63,7 @@ class BoardMonitor:
         self._jump: list[tuple[float, float] | None] = [None, None]
         self._period = period
         self._asked = 0            # exchanges since the motors were asked on; 0: off
+        self._heard = 0            # [ns] host time of the newest state
         for joint in config.joints.values():
             if joint.slot is not None and joint.slot.board == number:
                 if joint.resistance is not None:
@@ -75,11 +76,13 @@ class BoardMonitor:
         """What the next exchange tells the board: motors on or off."""
         self._asked = self._asked + 1 if on else 0
 
-    def observe(self, exchange: Exchange, driving: bool, position_may_jump: bool) -> Fault | None:
+    def observe(self, exchange: Exchange, now: int, driving: bool,
+                position_may_jump: bool) -> Fault | None:
         """Take one exchange.
 
         Args:
             exchange: What came back.
+            now: Monotonic time of the host [ns].
             driving: The driver believes that the motors are on.
             position_may_jump: The encoder's zero is being moved on purpose.
 
@@ -94,16 +97,17 @@ class BoardMonitor:
             return self.trouble()
         ready, error = self._all_ready(state), state.status.error
         drives = state.status.system_enabled and ready and not error
+        if self.state is not None and self._was_ready and ready and not position_may_jump:
+            self._check_jump(self.state, state, self._longest_way(state, now, driving and drives))
         if not error:      # with one a board may forget *ready*, too, but not its position
             # A motor that is not ready any more will be aligned and zeroed where it stands then.
             stopped = driving and self._asked > REPLY_LAG and self.was_driving and not drives
             if (self._was_ready and not ready) or stopped:
                 self.lost_zero = Fault(FaultKind.BOARD_RESET, f'board {self.number}')
             self._was_ready = ready
-        if driving and drives and not position_may_jump and self.state is not None:
-            self._check_jump(self.state, state)
         self.was_driving = drives
         self.state = state
+        self._heard = now
         self._losses = 0
         self._rejections = 0 if exchange.accepted else self._rejections + 1
         return self.trouble()
@@ -131,10 +135,17 @@ class BoardMonitor:
         ready = state.status.motor_ready
         return all(ready[m] for m in (0, 1) if self._jump[m] is not None)
 
-    def _check_jump(self, before: BoardState, now: BoardState) -> None:
+    def _longest_way(self, now: BoardState, time: int, drives: bool) -> float:
+        """How long a motor may have turned at its top speed since the state before [s]."""
+        before = self.state.timestamp_ms if self.state else now.timestamp_ms
+        clock = ((now.timestamp_ms - before) & 0xFFFF) * 1e-3
         # A host that stood still reads late; the board's own clock tells how late.
-        gap = ((now.timestamp_ms - before.timestamp_ms) & 0xFFFF) * 1e-3
-        gap = max((self._losses + 1) * self._period, min(gap, self._settings.longest_gap))
+        gap = max((self._losses + 1) * self._period, min(clock, self._settings.longest_gap))
+        if drives:
+            return gap
+        return BY_HAND * max(gap, 1e-9 * (time - self._heard))
+
+    def _check_jump(self, before: BoardState, now: BoardState, gap: float) -> None:
         for motor, limits in enumerate(self._jump):
             if limits is None:
                 continue

@@ -26,8 +26,7 @@ from armsense.boards.protocol.messages import (
 )
 from armsense.boards.protocol.udriver_can import CommandCode
 from armsense.boards.transport.can_bus import ERROR_BUS_OFF
-from armsense.boards.transport.counters import LinkCounters, Outcome
-from armsense.boards.transport.link import Exchange
+from armsense.boards.transport.link import Exchange, LinkCounters, Outcome
 
 _NEEDED = frozenset((wire.ID_CURRENT, wire.ID_POSITION, wire.ID_VELOCITY))
 

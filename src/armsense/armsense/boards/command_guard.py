@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand
 from armsense.schema import quantity
+from armsense.types import Command, Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class CommandGuard:
         self.limits = limits
         self._zeros = [0.0] * len(limits.names)
 
-    def check(self, command: JointCommand, position: Sequence[float]) -> Fault | None:
+    def check(self, command: Command[Floats], position: Sequence[float]) -> Fault | None:
         """The fault in a command, if any."""
         limits = self.limits
-        for field, values in zip(JointCommand._fields, command, strict=True):
+        for field, values in zip(Command._fields, command, strict=True):
             for k, value in enumerate(values):
                 if not isfinite(value):
                     return Fault(FaultKind.COMMAND_NOT_FINITE,
@@ -54,8 +54,8 @@ class CommandGuard:
                              f'{name}: {distance:+.3f} rad from the arm, at most {limits.step}')
         return None
 
-    def limited(self, command: JointCommand, position: Sequence[float],
-                velocity: Sequence[float]) -> JointCommand:
+    def limited(self, command: Command[Floats], position: Sequence[float],
+                velocity: Sequence[float]) -> Command[Floats]:
         """The command within limits; at a joint limit nothing pushes outwards and damping acts."""
         limits = self.limits
         reference = [min(max(p, low), high)
@@ -73,7 +73,7 @@ class CommandGuard:
                 speed[k] = min(speed[k] * outward, 0.0) * outward
                 if velocity[k] * outward > 0.0:
                     kd[k] = max(kd[k], limits.damping[k])
-        return JointCommand(reference, speed, torque, command.kp, kd, command.ki)
+        return Command(reference, speed, torque, command.kp, kd, command.ki)
 
     def watch(self, position: Sequence[float], velocity: Sequence[float]) -> Fault | None:
         """The fault in a state, if any."""
@@ -89,12 +89,12 @@ class CommandGuard:
                              f'{name} at {velocity[k]:.2f} rad/s, limit {limits.velocity[k]:.2f}')
         return None
 
-    def damping(self, position: Sequence[float]) -> JointCommand:
+    def damping(self, position: Sequence[float]) -> Command[Floats]:
         """The safe state: every joint brakes its own motion, nothing pulls."""
         zeros = self._zeros
-        return JointCommand(position, zeros, zeros, zeros, self.limits.damping, zeros)
+        return Command(position, zeros, zeros, zeros, self.limits.damping, zeros)
 
-    def limp(self, position: Sequence[float]) -> JointCommand:
+    def no_torque(self, position: Sequence[float]) -> Command[Floats]:
         """No current at all."""
         zeros = self._zeros
-        return JointCommand(position, zeros, zeros, zeros, zeros, zeros)
+        return Command(position, zeros, zeros, zeros, zeros, zeros)

@@ -21,13 +21,16 @@ from statistics import median_low
 
 import numpy as np
 
-from armsense.boards.arbiter import Arbiter, ArbiterSettings, Clock, Mode, STATES_TO_ANSWER
+from armsense.boards.arbiter import Arbiter, Clock, STATES_TO_ANSWER
 from armsense.boards.command_guard import GuardLimits
+from armsense.boards.driver_settings import ArbiterSettings
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.control.drivetrain import Drivetrain
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
+from armsense.types import Command, Floats
 
 NO_STATES = 'no joint states arrive'
 TRUSTED = 4   # stamps in a row that advance
@@ -39,7 +42,7 @@ MEMORY = 0.5  # [s] of its uneven pace: shorter than from pause to pause, dampin
 class EffortBridge(Arbiter):
     """Reads the joint states of one arm and closes its loops."""
 
-    def __init__(self, model: ArmModel, limits: GuardLimits,
+    def __init__(self, model: Arm, limits: GuardLimits,
                  settings: ArbiterSettings | None = None, clock: Clock | None = None) -> None:
         """Make a bridge.
 
@@ -50,7 +53,6 @@ class EffortBridge(Arbiter):
             clock: Monotonic time [ns]; None: virtual time, one period per state.
         """
         config = model.config
-        assert config is not None
         super().__init__(limits, settings or ArbiterSettings(period=1.0 / config.rate), clock)
         self.names = config.joint_names
         self._lack = NO_STATES             # empty: states come and are of use
@@ -166,7 +168,7 @@ class EffortBridge(Arbiter):
         self._spent = fade * self._spent + period
         self._squared = fade * self._squared + period**2
 
-    def _law(self, command: JointCommand, reading: Reading) -> list[float]:
+    def _law(self, command: Command[Floats], reading: Reading) -> list[float]:
         top = self.guard.limits.torque
         torque = [t + kp * (p - q) + kd * (v - dq) for t, kp, kd, p, q, v, dq in zip(
             command.torque, command.kp, command.kd, command.position, reading.position,

@@ -41,7 +41,9 @@ class FaultKind(Enum):
     TWO_CONTROLLERS = ('more than one controller commands the arm | stop the others or give them '
                        'another namespace or ROS_DOMAIN_ID, then clear; one that was stopped '
                        'counts for 5 s more')
-    POSITION_LIMIT = 'a joint is beyond its limit | move it back by hand, then clear'
+    POSITION_LIMIT = ('a joint is beyond its limit | move it back by hand, then clear; if it is '
+                      'not there, its encoder has lost its zero: power-cycle its board at the '
+                      'home pose')
     OVERSPEED = 'a joint is faster than its limit | lower speed or gains, then clear'
     JUMP = ('a position reading jumped | the encoder has lost counts or the board was reset: '
             'power-cycle the board at the home pose, then clear the fault; to clear it once more '

@@ -14,20 +14,10 @@ from armsense.boards.protocol import BoardState, MotorCommand
 from armsense.boards.protocol.messages import build
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
+from armsense.types import Command, Floats
 
 ADC_RANGE = 65536      # the auxiliary inputs have 16 bits
 ADC_MIDDLE = 32768     # a bridge amplifier reads this at zero strain
-
-
-class JointCommand(NamedTuple):
-    """Joint-side command of the whole arm, each (n,)."""
-
-    position: Sequence[float]   # [rad]
-    velocity: Sequence[float]   # [rad/s]
-    torque: Sequence[float]     # [Nm]
-    kp: Sequence[float]         # [Nm/rad]
-    kd: Sequence[float]         # [Nm s/rad]
-    ki: Sequence[float]         # [Nm/(rad s)]
 
 
 class Reading(NamedTuple):
@@ -106,7 +96,7 @@ class JointMap:
                        self._strains(adc) if self._has_strain else [],
                        nan if isnan(power) else power)
 
-    def motor_commands(self, command: JointCommand) -> list[list[MotorCommand]]:
+    def motor_commands(self, command: Command[Floats]) -> list[list[MotorCommand]]:
         """Command of every motor, [board][motor]."""
         boards = [[self._idle, self._idle] for _ in range(self.boards)]
         for channel, p, v, torque, kp, kd, ki in zip(self._channels, *command, strict=True):

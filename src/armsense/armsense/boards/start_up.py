@@ -8,15 +8,13 @@ still as soon as its pulse was met.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from armsense.boards.command_guard import CommandGuard
+from armsense.boards.driver_settings import DriverSettings
 from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.joint_map import JointCommand, JointMap
+from armsense.boards.joint_map import JointMap
 from armsense.boards.protocol import BoardState
-
-if TYPE_CHECKING:
-    from armsense.boards.arm_driver import DriverSettings
+from armsense.types import Command, Floats
 
 TURNS = 1.1          # motor turns to either side in which an index is searched
 CLEARANCE = 0.02     # [rad] from a joint limit at which a search turns round
@@ -42,16 +40,16 @@ class StartUp:
     @property
     def rebasing(self) -> bool:
         """Position readings move their zero now; references must not be compared across it."""
-        return self._phase in ('aligning', 'rebasing')
+        return self._phase in ('aligning', 'rebasing', 'settling')
 
     def compensation(self, board: int) -> tuple[bool, bool]:
         """Index-offset compensation bits of a board."""
         return (self._compensated, self._compensated)
 
-    def command(self, position: Sequence[float], velocity: Sequence[float]) -> JointCommand:
+    def command(self, position: Sequence[float], velocity: Sequence[float]) -> Command[Floats]:
         """What the motors do meanwhile: nothing, or a slow turn to find the index."""
         if self._phase != 'searching':
-            return self._guard.limp(position)
+            return self._guard.no_torque(position)
         speed = [self._settings.start_speed * direction for direction in self._direction]
         command = self._guard.damping(position)._replace(velocity=speed)
         return self._guard.limited(command, position, velocity)

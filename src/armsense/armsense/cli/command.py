@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import json
-from pathlib import Path
 import sys
 from typing import Any
 
@@ -42,17 +41,3 @@ def os_error(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f'{error.filename}: {error.strerror}'
-
-
-def check_target(path: str | Path | None) -> None:
-    """Notice before the work that its result could not be written; None: it is not wanted.
-
-    Raises:
-        ArmsenseError: There is no folder for the file, or it is itself a folder.
-    """
-    if path is None:
-        return
-    if not Path(path).parent.is_dir():
-        raise ArmsenseError(f'{path} cannot be written: there is no folder {Path(path).parent}')
-    if Path(path).is_dir():
-        raise ArmsenseError(f'{path} cannot be written: it is a folder')

@@ -31,11 +31,11 @@ from armsense.excite import (
     design_excitation,
     DesignOptions,
     KINDS,
-    Progress,
+    SearchStep,
 )
 from armsense.excite.preview import preview_figure
 from armsense.jobs.outputs import check_target, refusals_told
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 Handler = Callable[[argparse.Namespace], int]
 
@@ -98,13 +98,13 @@ def design(options: argparse.Namespace) -> int:
     figure = None if options.no_figure else options.figure or options.out.with_suffix('.png')
     if figure is not None:
         check_target(figure, 'excite.png')
-    model = ArmModel.load(options.arm, options.model)
+    model = Arm.load(options.arm, options.model)
     console = Console(stderr=True, highlight=False)
     with Bar(TextColumn('designing'), BarColumn(), TextColumn('{task.description}'),
              TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task('', total=1.0)
 
-        def show(progress: Progress) -> None:
+        def show(progress: SearchStep) -> None:
             bar.update(task, completed=progress.fraction,
                        description=f'start {progress.start + 1}, objective '
                        f'{progress.objective:.4g}')
@@ -141,7 +141,7 @@ def _design_options(options: argparse.Namespace) -> DesignOptions:
     return schema.load(DesignOptions, values, 'options')   # checks the ranges
 
 
-def _constraints(options: argparse.Namespace, model: ArmModel) -> Constraints:
+def _constraints(options: argparse.Namespace, model: Arm) -> Constraints:
     radius = options.base_radius
     return Constraints.of(model, options.use, floor=options.floor,
                           self_distance=options.self_distance, band_limit=options.band_limit,

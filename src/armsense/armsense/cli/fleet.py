@@ -19,11 +19,11 @@ from rich.table import Table
 
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import judge
-from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.model import IdentifiedModel
 from armsense.jobs.identify_job import recorded_motion, run, Subject
 from armsense.jobs.outputs import check_target, refusals_told
 from armsense.parallel import run_tasks
-from armsense.recordings.bag_facts import BagFacts
+from armsense.recordings.bag_files import BagFacts
 
 TABLE = 'fleet.json'
 

@@ -25,11 +25,10 @@ from rich.table import Table
 
 from armsense.cli.command import answer
 from armsense.cli.fleet import Fleet, show_fleet
-from armsense.identify.options import ESTIMATORS, PREPROCESSING
+from armsense.identify.estimation.choices import ESTIMATORS, PREPROCESSING
 from armsense.identify.robot_file import RobotFile
-from armsense.jobs.identify_job import Identification, run, Subject
+from armsense.jobs.identify_job import find_payload, Identification, payload_words, run, Subject
 from armsense.jobs.outputs import check_target
-from armsense.jobs.payload_job import find_payload, payload_words
 from armsense.recordings.input_files import expand
 
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from armsense import schema
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.excite import Constraints, design_excitation, DesignOptions, Progress
+from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
 from armsense.jobs.identify_job import run, Subject
 from armsense.jobs.motion_file import read_motion
 from armsense.jobs.outputs import check_target
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import file_hash
-from armsense.recordings.bag_facts import BagFacts, model_hash
+from armsense.recordings.bag_files import BagFacts, model_hash
 from armsense.recordings.input_files import expand
 from armsense.recordings.recording_check import check_recording, Run, verdict
 
@@ -46,13 +46,13 @@ class DesignRequest:
 
 
 def design(request: DesignRequest, tell: Tell) -> Outcome:
-    """Design an excitation and write it; tells `Progress`."""
+    """Design an excitation and write it; tells `SearchStep`."""
     out = Path(request.out)
     check_target(out, 'excite.yaml')
     options = schema.load(DesignOptions, request.options, 'goal')
-    model = ArmModel.load(request.arm, request.model or None)
+    model = Arm.load(request.arm, request.model or None)
 
-    tell(Progress(0.0, 0, 0, math.nan, False, 0.0))
+    tell(SearchStep(0.0, 0, 0, math.nan, False, 0.0))
     result = design_excitation(model, options, Constraints.of(model), progress=tell)
     result.excitation.write(out)
     quality = result.excitation.quality
@@ -110,7 +110,7 @@ class CheckRequest:
 def check(request: CheckRequest, tell: Tell) -> Outcome:
     """Check a recording and write into it what it is; a failed check is an error."""
     bag, file = Path(request.bag), Path(request.motion)
-    model = ArmModel.load(request.arm, request.model or None)
+    model = Arm.load(request.arm, request.model or None)
     motion = read_motion(file, model.name).trajectory(request.periods)
     facts = BagFacts(
         arm=model.name, model_sha256=model_hash(model), motion=file.name,

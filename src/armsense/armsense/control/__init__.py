@@ -3,10 +3,10 @@
 `control.motion_controller.MotionController` joins them with trajectories and reactions.
 """
 
+from armsense.control.active_law import Switcher
 from armsense.control.law import Law
 from armsense.control.laws import DYNAMIC_LAWS, find_law, JOINT_SPACE_LAWS, LAWS
 from armsense.control.limiter import Limited, Limiter
-from armsense.control.switcher import Switcher
 from armsense.types import (
     ArmState,
     board_torque,

@@ -18,7 +18,7 @@ import numpy as np
 from armsense.control.law import Law
 from armsense.control.limiter import Limiter
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import Limits
 from armsense.types import ArmState, Array, Command, Reference
 
@@ -30,7 +30,7 @@ SOONEST, LATEST = 0.02, 0.2   # [s] within which that is said
 class CommandFollower:
     """One law, one reference."""
 
-    def __init__(self, model: ArmModel, law: Law) -> None:
+    def __init__(self, model: Arm, law: Law) -> None:
         """Prepare.
 
         Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.control.law import Gain, Law
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Command, Reference, torque_command
 
@@ -34,7 +34,7 @@ class ComputedTorque(Law):
     name = 'computed_torque'
     Gains = ComputedTorqueGains
 
-    def __init__(self, model: ArmModel, gains: ComputedTorqueGains) -> None:
+    def __init__(self, model: Arm, gains: ComputedTorqueGains) -> None:
         super().__init__(model, gains)
         n, drivetrain = model.n, self.drivetrain
         rows = drivetrain.friction_rows(gains.friction)
@@ -57,7 +57,7 @@ class ComputedTorque(Law):
         self._linear, self._terms = work[:5 * n], work[2 * n:]
         self.set_model(model)
 
-    def set_model(self, model: ArmModel) -> None:
+    def set_model(self, model: Arm) -> None:
         """Go on with other inertias; rotors that the links carry along count with them."""
         super().set_model(model)
         self._dynamics = model

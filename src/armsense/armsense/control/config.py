@@ -13,7 +13,7 @@ from armsense.control.drivetrain import Drivetrain
 from armsense.control.law import Gain, Law
 from armsense.control.laws import find_law, LAWS
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.reaction.options import ReactionOptions
 from armsense.schema import quantity, spread
 from armsense.trajectory import Tolerances
@@ -41,7 +41,7 @@ class ControllerConfig:
     reaction: ReactionOptions = field(default_factory=ReactionOptions)
 
     @classmethod
-    def of(cls, model: ArmModel, path: str | Path | None = None) -> ControllerConfig:
+    def of(cls, model: Arm, path: str | Path | None = None) -> ControllerConfig:
         """Block of an arm; an arm without one gets gains from its inertia.
 
         Args:
@@ -65,7 +65,7 @@ class ControllerConfig:
                                                f'{", ".join(self.laws)}')
         return schema.load(kind.Gains, self.laws[law], f'controllers.yaml: laws.{law}')
 
-    def make(self, law: str, model: ArmModel) -> Law:
+    def make(self, law: str, model: Arm) -> Law:
         """A law for an arm."""
         return find_law(law)(model, self.gains(law))
 
@@ -76,10 +76,9 @@ class ControllerConfig:
                           goal_time=self.goal_time)
 
 
-def from_inertia(model: ArmModel, frequency: float = 20.0) -> ControllerConfig:
+def from_inertia(model: Arm, frequency: float = 20.0) -> ControllerConfig:
     """Moderate gains for any arm: critically damped joints of a natural frequency [rad/s]."""
-    home = model.config.home if model.config is not None else ()
-    q = np.array(home) if home else np.zeros(model.n)
+    q = np.array(model.config.home or [0.0] * model.n)
     inertia = model.mass_matrix(q).diagonal() + Drivetrain(model).rotor
     kp, kd = (inertia * frequency**2).tolist(), (2.0 * inertia * frequency).tolist()
     velocity_loop = {'proportional': kd, 'integral': kp}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.control.law import Gain, Law
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Command, Reference
 
@@ -31,7 +31,7 @@ class PiVelocity(Law):
     name = 'pi_velocity'
     Gains = PiVelocityGains
 
-    def __init__(self, model: ArmModel, gains: PiVelocityGains) -> None:
+    def __init__(self, model: Arm, gains: PiVelocityGains) -> None:
         super().__init__(model, gains)
         self._kp, self._kd = self.gain('integral'), self.gain('proportional')
         self._carried = self.zero   # [Nm] since the last reaction began
@@ -72,10 +72,10 @@ class PidPosition(Law):
     name = 'pid_position'
     Gains = PidPositionGains
 
-    def __init__(self, model: ArmModel, gains: PidPositionGains) -> None:
+    def __init__(self, model: Arm, gains: PidPositionGains) -> None:
         super().__init__(model, gains)
         self._kp, self._ki, self._kd = self.gain('kp'), self.gain('ki'), self.gain('kd')
-        boards = model.config.boards if model.config is not None else None
+        boards = model.config.boards
         self.integrates_on_board = boards is not None and boards.protocol == 'laas_inhouse'
         self._limit = gains.integral_limit * model.effort_limits   # [Nm]
         self._rows = list(zip(self._ki.tolist(), self._limit.tolist(), strict=True))

@@ -15,7 +15,7 @@ import numpy as np
 
 from armsense.drive import ElasticJoint, FrictionModel
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 Map = Callable[[Array], Array]
@@ -24,24 +24,22 @@ Map = Callable[[Array], Array]
 class Drivetrain:
     """Transmission of one arm, as its yaml states it."""
 
-    def __init__(self, model: ArmModel) -> None:
+    def __init__(self, model: Arm) -> None:
         config = model.config
-        joints = list(config.joints.values()) if config is not None else []
+        joints = list(config.joints.values())
         self.elastic = any(joint.elastic is not None for joint in joints)
-        self.strained = np.array([joint.strain is not None for joint in joints]
-                                 or [False] * model.n)
+        self.strained = np.array([joint.strain is not None for joint in joints])
         self.springs: ElasticJoint | None = None
-        self._friction = None if config is None else FrictionModel.from_config(config)
+        self._friction = FrictionModel.from_config(config)
         # (viscous, coulomb, 1 / smoothing), where nothing more is known of the friction
         self._plain = [(f.viscous, f.coulomb, 1.0 / f.smoothing) for f in
                        (joint.friction for joint in joints) if f.plain]
-        if config is not None and config.couplings:
+        if config.couplings:
             self._plain = []
-        reflected = np.array([joint.reflected_inertia for joint in joints] or [0.0] * model.n)
+        reflected = np.array([joint.reflected_inertia for joint in joints])
         self.rotor = reflected - np.asarray(model.armature)   # [kg m^2] not in the model's M, (n,)
         self.path: Array = np.eye(model.n)   # P, (n, n)
         if self.elastic:
-            assert config is not None
             self.springs = ElasticJoint.from_config(config)
             self.path = self.path + self.springs.coupling
         inverse = np.linalg.inv(self.path)

@@ -20,7 +20,7 @@ from math import factorial
 import numpy as np
 
 from armsense.control.law import Gain, Law
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Array, Command, Reference
 
@@ -55,7 +55,7 @@ class ElasticState(Law):
     name = 'elastic_state'
     Gains = ElasticGains
 
-    def __init__(self, model: ArmModel, gains: ElasticGains) -> None:
+    def __init__(self, model: Arm, gains: ElasticGains) -> None:
         super().__init__(model, gains)
         self.springs = self.drivetrain.require_springs(self.name, model.name)
         self._k_th, self._d_th = self.gain('motor_position'), self.gain('motor_velocity')
@@ -119,7 +119,7 @@ class ElasticInverseDynamics(ElasticState):
 
     name = 'elastic_inverse_dynamics'
 
-    def __init__(self, model: ArmModel, gains: ElasticGains) -> None:
+    def __init__(self, model: Arm, gains: ElasticGains) -> None:
         super().__init__(model, gains)
         n, eye, P = model.n, np.eye(model.n), self.drivetrain.path
         k_q, d_q = np.diag(self.gain('joint_position')), np.diag(self.gain('joint_velocity'))

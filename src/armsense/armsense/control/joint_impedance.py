@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.control.law import Gain, Law
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Command, Reference
 
@@ -30,7 +30,7 @@ class JointImpedance(Law):
     name = 'joint_impedance'
     Gains = JointImpedanceGains
 
-    def __init__(self, model: ArmModel, gains: JointImpedanceGains) -> None:
+    def __init__(self, model: Arm, gains: JointImpedanceGains) -> None:
         super().__init__(model, gains)
         self._stiffness = self.gain('stiffness')
         self._factor = 4.0 * self.gain('damping_ratio') ** 2 * self._stiffness   # D^2 / M_ii

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from armsense.control.law import Gain, Law
 from armsense.control.velocity_loop import VelocityLoop
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory.task_motion import damped_solve
 from armsense.types import ArmState, Array, Command, Reference, TaskReference
@@ -37,7 +37,7 @@ class KinematicCartesian(Law):
     name = 'kinematic_cartesian'
     Gains = KinematicCartesianGains
 
-    def __init__(self, model: ArmModel, gains: KinematicCartesianGains) -> None:
+    def __init__(self, model: Arm, gains: KinematicCartesianGains) -> None:
         super().__init__(model, gains)
         lower, upper = model.position_limits
         self._middle = 0.5 * (lower + upper)

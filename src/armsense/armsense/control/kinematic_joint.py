@@ -9,7 +9,7 @@ import numpy as np
 
 from armsense.control.law import Gain, Law
 from armsense.control.velocity_loop import VelocityLoop
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Array, Command, Reference
 
@@ -29,7 +29,7 @@ class KinematicJoint(Law):
     name = 'kinematic_joint'
     Gains: ClassVar[type] = KinematicJointGains
 
-    def __init__(self, model: ArmModel, gains: Any) -> None:
+    def __init__(self, model: Arm, gains: Any) -> None:
         super().__init__(model, gains)
         self._K = self.gain('position').tolist()
         self._coupled = self.drivetrain.elastic

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from armsense.control.drivetrain import Drivetrain
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import spread
 from armsense.types import ArmState, Array, Command, constant, Reference
 
@@ -26,7 +26,7 @@ class Law(ABC):
     name: ClassVar[str]
     Gains: ClassVar[type]
 
-    def __init__(self, model: ArmModel, gains: Any) -> None:
+    def __init__(self, model: Arm, gains: Any) -> None:
         """Bind a law to an arm.
 
         Args:
@@ -38,7 +38,7 @@ class Law(ABC):
         self.drivetrain = Drivetrain(model)
         self.zero = constant(np.zeros(model.n))
 
-    def set_model(self, model: ArmModel) -> None:
+    def set_model(self, model: Arm) -> None:
         """Go on with other inertias (a payload)."""
         self.model = model
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.control.drivetrain import Drivetrain
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 from armsense.types import ArmState, Array, Command, constant
 
@@ -35,12 +35,10 @@ class Limiter:
     beyond it is braked: behind a soft spring a strong law would race the rotor.
     """
 
-    def __init__(self, model: ArmModel, limits: Limits) -> None:
+    def __init__(self, model: Arm, limits: Limits) -> None:
         """Prepare for an arm; its yaml gives the damping of the safe state."""
-        joints = list(model.config.joints.values()) if model.config is not None else []
-        damping = np.array([joint.safe_damping for joint in joints] or [1.0] * model.n)
         self.torque = constant(limits.torque)
-        self._damping = constant(damping)
+        self._damping = constant(np.array([j.safe_damping for j in model.config.joints.values()]))
         self._zero = constant(np.zeros(model.n))
         self._low, self._high = (constant(edge) for edge in _motor_range(model, limits))
         speed = limits.velocity * np.abs(Drivetrain(model).path).sum(axis=1)
@@ -98,7 +96,7 @@ def _share(torque: float, feedback: float, limit: float) -> float:
     return room / feedback if isfinite(feedback) else 0.0
 
 
-def _motor_range(model: ArmModel, limits: Limits) -> tuple[Array, Array]:
+def _motor_range(model: Arm, limits: Limits) -> tuple[Array, Array]:
     """Motor angles of all joint angles within the limits, springs at full torque [rad], (n,)."""
     drivetrain = Drivetrain(model)
     up, down = np.maximum(drivetrain.path, 0.0), np.minimum(drivetrain.path, 0.0)

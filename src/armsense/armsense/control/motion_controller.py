@@ -27,8 +27,8 @@ from armsense.control.motion_cycle import MotionCycle
 from armsense.control.pd_gravity import Float
 from armsense.control.planner import Planner
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
-from armsense.reaction.machine import known_strategy
+from armsense.model import Arm
+from armsense.reaction.options import known_strategy
 from armsense.trajectory import (
     Clearance,
     ErrorCode,
@@ -58,7 +58,7 @@ class Entry(NamedTuple):
 class MotionController(MotionCycle):
     """Drives one arm."""
 
-    def __init__(self, model: ArmModel, config: ControllerConfig | None = None,
+    def __init__(self, model: Arm, config: ControllerConfig | None = None,
                  law: str | None = None, release: Array | None = None) -> None:
         """Prepare an arm.
 
@@ -135,7 +135,7 @@ class MotionController(MotionCycle):
         """To the home position, from rest; `ordered` as in `follow`."""
         now = self._ready()
         config = self._base_model.config
-        if config is None or not config.home:
+        if not config.home:
             raise GoalRefused(ErrorCode.INVALID_GOAL, f'{self._base_model.name} has no home')
         if self._course.moving:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the arm moves; cancel or hold first')
@@ -175,16 +175,15 @@ class MotionController(MotionCycle):
 
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
                     inertia: ArrayLike | None = None) -> None:
-        """What the tool carries (as `ArmModel.with_payload`), without a jump of torque.
+        """What the tool carries (as `Arm.with_payload`), without a jump of torque.
 
         Raises:
             ArmsenseError: The motors could not hold it where the arm is, or at home as long as
                 nobody knows: such a load pulls away.
         """
         model = self._base_model.with_payload(mass, center, inertia)
-        config = model.config
-        q = self.state.q if self.state is not None else (
-            np.array(config.home) if config is not None and config.home else None)
+        home = model.config.home
+        q = self.state.q if self.state is not None else np.array(home) if home else None
         if q is not None and (why := self._too_heavy(model, q)):
             raise ArmsenseError(f'a payload of {mass:g} kg: {why}')
         self._planner.model = model.replace()

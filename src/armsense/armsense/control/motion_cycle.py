@@ -16,10 +16,11 @@ from armsense.control.law import Law
 from armsense.control.letting_go import LettingGo
 from armsense.control.limiter import Limiter
 from armsense.control.pd_gravity import Float
-from armsense.model import ArmModel
-from armsense.reaction.machine import Collision, Directive, Phase, ReactionMachine
+from armsense.model import Arm
+from armsense.reaction.directive import Directive, Phase
+from armsense.reaction.machine import ReactionMachine
 from armsense.trajectory import Clearance, ErrorCode, Guard, Limits
-from armsense.types import ArmState, Array, Command, Reference
+from armsense.types import ArmState, Array, Collision, Command, Reference
 
 LAG = 0.1   # [s] by which an arm in motion may be late without having been left behind
 REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load cells if their '
@@ -29,7 +30,7 @@ REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load 
 class MotionCycle:
     """What `MotionController` does in every cycle, and the requests that it serves there."""
 
-    def __init__(self, model: ArmModel, config: ControllerConfig, law: str,
+    def __init__(self, model: Arm, config: ControllerConfig, law: str,
                  release: Array) -> None:
         """Prepare an arm.
 
@@ -221,7 +222,7 @@ class MotionCycle:
         if why := self._too_heavy(self._laws.model, state.q):
             self._fail(f'the payload that was told: {why}')
 
-    def _too_heavy(self, model: ArmModel, q: Array) -> str:
+    def _too_heavy(self, model: Arm, q: Array) -> str:
         """Which motor could not hold an arm at q [rad], (n,); empty: they all can."""
         weight = np.abs(model.gravity_torque(q))
         return next((f'{joint} would have to hold {torque:.3g} Nm where the arm is; it has '
@@ -332,7 +333,7 @@ class MotionCycle:
         if law is not self._laws.law and self.phase is not Phase.SAFE:
             self._laws.change(law, *self._present)
 
-    def _begin_model(self, model: ArmModel) -> None:
+    def _begin_model(self, model: Arm) -> None:
         state, reference = self._present
         self._laws.set_model(model, state, reference)
         self._check_weight(state)

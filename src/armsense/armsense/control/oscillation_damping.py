@@ -10,7 +10,7 @@ import numpy as np
 from armsense.control.kinematic_joint import KinematicJoint
 from armsense.control.law import Gain
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Array, Command, constant, Reference
 
@@ -46,9 +46,9 @@ class OscillationDamping(KinematicJoint):
     name = 'oscillation_damping'
     Gains = OscillationDampingGains
 
-    def __init__(self, model: ArmModel, gains: OscillationDampingGains) -> None:
+    def __init__(self, model: Arm, gains: OscillationDampingGains) -> None:
         super().__init__(model, gains)
-        if not self.drivetrain.strained.any() or model.config is None:
+        if not self.drivetrain.strained.any():
             raise ArmsenseError(f'{self.name} needs strain gauges; {model.name} has none')
         strains = [joint.strain for joint in model.config.joints.values()]
         self._feedback = self.gain('strain').tolist()   # k_e [rad/s]

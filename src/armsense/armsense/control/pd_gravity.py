@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.control.law import Gain, Law
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Command, Reference
 
@@ -26,7 +26,7 @@ class PdGravity(Law):
     name = 'pd_gravity'
     Gains = PdGravityGains
 
-    def __init__(self, model: ArmModel, gains: PdGravityGains) -> None:
+    def __init__(self, model: Arm, gains: PdGravityGains) -> None:
         super().__init__(model, gains)
         self._kp, self._kd = self.gain('kp'), self.gain('kd')
 
@@ -56,11 +56,10 @@ class Float(Law):
     name = 'float'
     Gains = FloatGains
 
-    def __init__(self, model: ArmModel, gains: FloatGains) -> None:
+    def __init__(self, model: Arm, gains: FloatGains) -> None:
         super().__init__(model, gains)
         self._kd = self.gain('kd')
-        joints = list(model.config.joints.values()) if model.config is not None else []
-        self._brake = np.array([joint.safe_damping for joint in joints] or [1.0] * model.n)
+        self._brake = np.array([joint.safe_damping for joint in model.config.joints.values()])
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
         """Gravity torque and drag; the reference is not followed."""

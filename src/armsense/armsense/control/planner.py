@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from armsense.control.goal import GoalRefused
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory import (
     check_motion,
     Clearance,
@@ -27,7 +27,7 @@ MOST_WAYPOINTS = 20_000  # of a goal
 class Planner:
     """Serves one thread at a time, which need not be that of the control loop."""
 
-    def __init__(self, model: ArmModel, limits: Limits, clearance: Clearance,
+    def __init__(self, model: Arm, limits: Limits, clearance: Clearance,
                  longest: float) -> None:
         """Prepare; `model` may be replaced when the payload changes; longest goal [s]."""
         self.model, self._limits, self._clearance = model, limits, clearance

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.geometry.link_shapes import LinkCapsule
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 _LIKELY = 12.0  # log evidence below the maximum that still counts
@@ -81,7 +81,7 @@ class _Posterior(NamedTuple):
 
 
 def estimate_contact(
-    model: ArmModel,
+    model: Arm,
     q: Array,
     residual: Array,
     noise: ArrayLike,
@@ -194,7 +194,7 @@ def _surface(lines: _Lines, s: Array, force: Array) -> Array:
 
 
 def _lines(
-    model: ArmModel, q: Array, capsules: Sequence[LinkCapsule], options: ContactOptions,
+    model: Arm, q: Array, capsules: Sequence[LinkCapsule], options: ContactOptions,
 ) -> _Lines:
     parts: list[tuple[Array, ...]] = []
     for capsule in capsules:

@@ -13,7 +13,7 @@ import numpy as np
 
 from armsense.errors import BadValue
 from armsense.geometry.link_shapes import LinkCapsule
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 SHORTEST_LEVER = 0.03   # [m] less is a link's own thickness
@@ -30,7 +30,7 @@ class Isolation(NamedTuple):
     runner_up: float  # the same of the next joints outward, below one; 0: there is none
 
 
-def touchable(model: ArmModel, capsules: Sequence[LinkCapsule]) -> tuple[int, ...]:
+def touchable(model: Arm, capsules: Sequence[LinkCapsule]) -> tuple[int, ...]:
     """For every joint the joint whose link is hit when it is the last one loaded, (n,)."""
     rest, levers = np.zeros(model.n), np.zeros(model.n)
     for capsule in capsules:
@@ -46,7 +46,7 @@ def touchable(model: ArmModel, capsules: Sequence[LinkCapsule]) -> tuple[int, ..
 
 
 def isolate(
-    model: ArmModel, residual: Array, threshold: Array, ratio: float = 1.0,
+    model: Arm, residual: Array, threshold: Array, ratio: float = 1.0,
     links: Sequence[int] | None = None,
 ) -> Isolation | None:
     """The link that a residual points to; None where no joint is above its threshold.

@@ -1,6 +1,6 @@
 """One question to any arm: which torque moves the links now?
 
-    M(q) ddq + C(q, dq) dq + g(q) = link_torque(reading) + tau_ext
+    M(q) ddq + C(q, dq) dq + g(q) = link_torque(state) + tau_ext
 
 `make_drive` chooses by the arm's yaml. An arm may mix kinds (a rigid base joint below elastic
 links); every kind answers zero for the joints that are not its own, so the answers add up.
@@ -15,20 +15,19 @@ import numpy as np
 
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.drive.friction import FrictionModel
-from armsense.drive.reading import DriveReading
 from armsense.drive.rigid_drive import RigidDrive
 from armsense.drive.strain_link import StrainLink
+from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
-from armsense.model.arm_model import ArmModel
-from armsense.types import Array
+from armsense.types import ArmState, Array
 
-__all__ = ['Drive', 'DriveReading', 'MixedDrive', 'make_drive']
+__all__ = ['Drive', 'MixedDrive', 'make_drive']
 
 
 class Drive(Protocol):
-    """Turns sensor readings into the torque on the links."""
+    """Turns the state of the motors into the torque on the links."""
 
-    def link_torque(self, reading: DriveReading) -> Array:
+    def link_torque(self, state: ArmState) -> Array:
         """Torque on the links [Nm], (n,)."""
         ...
 
@@ -40,16 +39,16 @@ class MixedDrive:
         """Join `parts`, each of which answers zero for joints of another kind."""
         self.parts = tuple(parts)
 
-    def link_torque(self, reading: DriveReading) -> Array:
+    def link_torque(self, state: ArmState) -> Array:
         """Torque on the links [Nm], (n,)."""
         first, *others = self.parts
-        torque = first.link_torque(reading)
+        torque = first.link_torque(state)
         for part in others:
-            torque = torque + part.link_torque(reading)
+            torque = torque + part.link_torque(state)
         return torque
 
 
-def make_drive(config: ArmConfig, *, model: ArmModel | None = None,
+def make_drive(config: ArmConfig, *, model: Arm | None = None,
                friction: FrictionModel | None = None) -> Drive:
     """The drive of an arm.
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.drive.reading import DriveReading
 from armsense.model.arm_config import ArmConfig
-from armsense.types import Array
+from armsense.types import ArmState, Array
 
 
 class ElasticJoint:
@@ -68,11 +67,10 @@ class ElasticJoint:
         return np.asarray(self.stiffness * (theta - self._path @ q)
                           + self.damping * (dtheta - self._path @ dq))
 
-    def link_torque(self, reading: DriveReading) -> Array:
+    def link_torque(self, state: ArmState) -> Array:
         """Torque on the links [Nm], (n,)."""
         torque: Array = self._link_gain.dot(np.concatenate((
-            reading.motor_position, reading.motor_velocity, reading.joint_position,
-            reading.joint_velocity)))
+            state.theta, state.dtheta, state.q, state.dq)))
         return torque
 
     def spring_torque_for(self, torque: Array) -> Array:

@@ -15,29 +15,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.drive.reading import DriveReading
 from armsense.errors import ArmsenseError
+from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
-from armsense.model.arm_model import ArmModel
-from armsense.types import Array
+from armsense.types import ArmState, Array
 
 NO_MASS = 1e-12   # [kg] a model takes no zero
 Offset = Callable[[Array], Array]   # joint positions (n,) -> dtau [Nm], (n,)
-
-
-def bending_moment(x: ArrayLike, length: float, weight: float, force: float,
-                   torque: float = 0.0) -> Array:
-    """Load torque along a cantilever (eqs. 1-4) [Nm].
-
-    Args:
-        x: Distance from the joint [m].
-        length: Of the link [m].
-        weight: Load per length across the link [N/m].
-        force: Across the link at its tip [N].
-        torque: At the tip [Nm].
-    """
-    rest = length - np.asarray(x, float)
-    return np.asarray(0.5 * weight * rest**2 + force * rest + torque)
 
 
 class GravityOffset:
@@ -48,11 +32,11 @@ class GravityOffset:
     either end that together have its mass and centre of mass.
     """
 
-    def __init__(self, model: ArmModel, config: ArmConfig) -> None:
+    def __init__(self, model: Arm, config: ArmConfig) -> None:
         """Offsets of an arm whose links bend about their joint's axis."""
         self._model = model
         self._links = model.link_names
-        self._levers: list[tuple[int, ArmModel]] = []
+        self._levers: list[tuple[int, Arm]] = []
         masses = model.parameters[::10]            # (n,)
         rest = np.zeros(model.n)
         for k, joint in enumerate(config.joints.values()):
@@ -75,7 +59,7 @@ class GravityOffset:
             offset[k] = arm.gravity_torque(q)[k]
         return offset
 
-    def _only(self, k: int, lever: Array) -> ArmModel:
+    def _only(self, k: int, lever: Array) -> Arm:
         """An arm without weight but for the moment `lever` [kg m] of link k."""
         parameters = np.zeros((self._model.n, 10))
         parameters[:, 0] = NO_MASS
@@ -110,20 +94,20 @@ class StrainLink:
         self._offset = offset
 
     @classmethod
-    def from_config(cls, config: ArmConfig, model: ArmModel | None = None) -> StrainLink:
+    def from_config(cls, config: ArmConfig, model: Arm | None = None) -> StrainLink:
         """Links of an arm; with a model the static part of dtau is known, without it is zero."""
         gain = np.array([0.0 if joint.strain is None else
                          joint.strain.bending_stiffness / joint.strain.surface_distance
                          for joint in config.joints.values()])
         return cls(gain, None if model is None else GravityOffset(model, config))
 
-    def link_torque(self, reading: DriveReading) -> Array:
+    def link_torque(self, state: ArmState) -> Array:
         """Load torque at the joint shafts [Nm], (n,)."""
-        if reading.strain is None:
+        if state.strain is None:
             raise ArmsenseError('an arm with strain_link drives needs strain readings; got None')
-        torque = self.gain * reading.strain
+        torque = self.gain * state.strain
         if self._offset is not None:
-            torque = torque + self._offset(reading.joint_position)
+            torque = torque + self._offset(state.q)
         return np.asarray(torque)
 
     def strain(self, torque: Array, q: Array) -> Array:

@@ -4,9 +4,9 @@ from armsense.excite.clearance_rows import BaseCylinder
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import CRITERIA, make_criterion
 from armsense.excite.design import Design, design_excitation
-from armsense.excite.design_options import DesignOptions, Progress
+from armsense.excite.design_options import DesignOptions, SearchStep
 from armsense.excite.excitation import Excitation
 from armsense.excite.kinds import KINDS
 
 __all__ = ['BaseCylinder', 'Constraints', 'CRITERIA', 'Design', 'DesignOptions', 'Excitation',
-           'KINDS', 'Progress', 'design_excitation', 'make_criterion']
+           'KINDS', 'SearchStep', 'design_excitation', 'make_criterion']

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 Index = NDArray[np.intp]
@@ -30,7 +30,7 @@ class Placement(NamedTuple):
 class Chain:
     """Kinematics of an arm whose joints follow one after the other."""
 
-    def __init__(self, model: ArmModel) -> None:
+    def __init__(self, model: Arm) -> None:
         self.n = model.n
         zero = np.zeros(model.n)
         self._axis, self._origin = np.zeros((model.n, 3)), np.zeros((model.n, 3))

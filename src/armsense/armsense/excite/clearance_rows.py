@@ -15,7 +15,7 @@ import numpy as np
 from armsense.errors import ArmsenseError
 from armsense.excite.chain import Chain, Index, Placement
 from armsense.geometry.capsules import arm_capsules, Capsule, closest_points
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 FLOOR_RADIUS = np.sqrt(2.0)   # a box around the cylinder, as `Clearance` sees it, reaches deeper
@@ -45,7 +45,7 @@ class Group(NamedTuple):
 class ClearanceRows:
     """Clearances of an arm over samples."""
 
-    def __init__(self, model: ArmModel, home: Array, *, floor: float | None,
+    def __init__(self, model: Arm, home: Array, *, floor: float | None,
                  self_distance: float, base_cylinder: BaseCylinder | None) -> None:
         """Collect the capsules and pairs.
 
@@ -82,11 +82,6 @@ class ClearanceRows:
             raise ArmsenseError(f'{model.name}: the tool is within the base cylinder of '
                                 f'{base_cylinder.radius:g} m in the start pose; take another pose '
                                 'or a smaller radius')
-
-    @property
-    def pair_names(self) -> tuple[str, ...]:
-        """Pairs of links whose distance is kept."""
-        return self._names(self._self) + self._names(self._base)
 
     def groups(self, q: Array) -> tuple[Placement, list[Group]]:
         """All clearances at the samples, (N, n)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.excite.clearance_rows import BaseCylinder
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 from armsense.types import Array
 
@@ -35,7 +35,7 @@ class Constraints:
                     raise BadValue(f'{kind} limit of {joint}', float(value), 'finite and > 0')
 
     @classmethod
-    def of(cls, model: ArmModel, use: float = 0.9, **others: object) -> Constraints:
+    def of(cls, model: Arm, use: float = 0.9, **others: object) -> Constraints:
         """The fraction `use` of every limit of the arm, of positions about their middle.
 
         Args:
@@ -72,10 +72,8 @@ def shrunk(limits: Limits, factor: float) -> Limits:
                    acceleration=factor * limits.acceleration, jerk=factor * limits.jerk)
 
 
-def drive_terms(model: ArmModel) -> tuple[Array, Array, Array]:
+def drive_terms(model: Arm) -> tuple[Array, Array, Array]:
     """What drives add to the rigid torque: inertia, viscous and Coulomb friction, (n,) each."""
-    if model.config is None:
-        return model.armature, np.zeros(model.n), np.zeros(model.n)
     joints = list(model.config.joints.values())
     return (np.array([j.reflected_inertia for j in joints]),
             np.array([j.friction.viscous for j in joints]),

@@ -16,17 +16,16 @@ import numpy as np
 from armsense.errors import BadValue
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
-from armsense.excite.design_options import DesignOptions, Progress
+from armsense.excite.design_options import DesignOptions, SearchStep
 from armsense.excite.elastic_information import ElasticInformation
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
-from armsense.excite.information import Information, RigidInformation
+from armsense.excite.information import Information, Motion, regressor, RigidInformation
 from armsense.excite.kinds import DEFAULT_PERIOD, size_shape
-from armsense.excite.linearised import Motion, regressor
 from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import grid_size, Problem
 from armsense.excite.search import Search
 from armsense.excite.verify import FINER, Verifier
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 PROOFS = 4               # time kept for the end, in proofs of one motion
@@ -44,7 +43,7 @@ class Design(NamedTuple):
 
 
 def design_excitation(
-    model: ArmModel,
+    model: Arm,
     options: DesignOptions | None = None,
     constraints: Constraints | None = None,
     *,
@@ -52,7 +51,7 @@ def design_excitation(
     end: Array | None = None,
     noise: Array | None = None,
     rate: float | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SearchStep], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Design:
     """Design an excitation that starts and ends at rest and keeps all constraints.
@@ -98,7 +97,7 @@ def design_excitation(
     return Design(excitation, search.interrupted, scale, search.first, objective, search.count)
 
 
-def measure_quality(model: ArmModel, shape: Parametrisation, coefficients: Array,
+def measure_quality(model: Arm, shape: Parametrisation, coefficients: Array,
                     options: DesignOptions, rate: float, noise: Array | None = None) -> Quality:
     """Criterion and condition of one period, on the fine grid."""
     count = FINER * grid_size(shape)
@@ -126,13 +125,13 @@ def _proof_time(verifier: Verifier, problem: Problem) -> float:
     return PROOFS * (time.monotonic() - begin)
 
 
-def _home(model: ArmModel, constraints: Constraints) -> Array:
-    if model.config is not None and model.config.home:
+def _home(model: Arm, constraints: Constraints) -> Array:
+    if model.config.home:
         return np.array(model.config.home)
     return np.asarray(0.5 * (constraints.limits.lower + constraints.limits.upper))
 
 
-def _information(model: ArmModel, options: DesignOptions, shape: Parametrisation,
+def _information(model: Arm, options: DesignOptions, shape: Parametrisation,
                  noise: Array | None, count: int) -> Information:
     two_sided = options.two_sided
     if two_sided is None:

@@ -26,7 +26,7 @@ class DesignOptions:
     two_sided: bool | None = quantity(None, text='actuator and load side; None: if elastic')
 
 
-class Progress(NamedTuple):
+class SearchStep(NamedTuple):
     """Told while the search runs."""
 
     fraction: float      # 0..1

@@ -19,9 +19,14 @@ from scipy import linalg
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.errors import ArmsenseError
 from armsense.excite.criteria import Criterion
-from armsense.excite.information import RigidInformation, SMOOTHING, torque_noise
-from armsense.excite.linearised import Linearised, Motion
-from armsense.model import ArmModel
+from armsense.excite.information import (
+    Linearised,
+    Motion,
+    RigidInformation,
+    SMOOTHING,
+    torque_noise,
+)
+from armsense.model import Arm
 from armsense.types import Array
 
 ACTUATOR_TERMS = ('damping', 'viscous', 'stiffness', 'coulomb')    # order of eq. 4.4
@@ -30,7 +35,7 @@ ACTUATOR_TERMS = ('damping', 'viscous', 'stiffness', 'coulomb')    # order of eq
 class ElasticInformation:
     """Arm with a spring in every joint."""
 
-    def __init__(self, model: ArmModel, step: float, noise: ArrayLike | None = None) -> None:
+    def __init__(self, model: Arm, step: float, noise: ArrayLike | None = None) -> None:
         """Set up both sides.
 
         Args:
@@ -38,7 +43,7 @@ class ElasticInformation:
             step: Time between the samples [s].
             noise: Standard deviation of the motor torques [Nm], (n,). None: of the yaml.
         """
-        if model.config is None or any(j.elastic is None for j in model.config.joints.values()):
+        if any(joint.elastic is None for joint in model.config.joints.values()):
             raise ArmsenseError(f'{model.name}: the two-sided criterion needs a spring in every '
                                 'joint')
         self.load = RigidInformation(model, noise, terms=('viscous',))

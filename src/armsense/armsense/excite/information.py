@@ -4,27 +4,73 @@
 
 A criterion f(M) gives dF/dM = G; what its gradient asks of the samples is
 <2 Sigma^-1 Phi_k G, dPhi_k>, so that no derivative of M itself is ever formed.
+
+Pinocchio has no derivative of the regressor. One forward difference per joint and argument costs
+as much as a regressor itself, 3 n + 1 calls per sample, and all samples go through one batch. The
+regressor is linear in the acceleration, so that there a difference of any size is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import BadValue, UnknownName
 from armsense.excite.criteria import Criterion
-from armsense.excite.linearised import Linearised, Motion, regressor, split
-from armsense.identify.base_parameters import base_parameters, regrouped
-from armsense.model import ArmModel
+from armsense.identify.estimation.base_parameters import base_parameters, regrouped
+from armsense.model import Arm
 from armsense.types import Array
 
+STEP = 1e-6      # [rad], [rad/s]: truncation and rounding are both below 1e-6 of the regressor
 TERMS = ('inertia', 'viscous', 'coulomb', 'offset')
 DEFAULT_TERMS = ('inertia', 'viscous', 'coulomb')
 SMOOTHING = 0.05        # [rad/s] over which the sign changes, wide enough for a coarse grid
 NOISE_SHARE = 0.01      # of the torque limit, where the yaml gives no current noise
+
+
+class Motion(NamedTuple):
+    """Joint motion at N samples, each (N, n)."""
+
+    q: Array      # [rad]
+    dq: Array     # [rad/s]
+    ddq: Array    # [rad/s^2]
+
+
+class Linearised(NamedTuple):
+    """Regressor and derivatives."""
+
+    motion: Motion
+    Y: Array      # (N, n, 10 n)
+    dY: Array     # by q, dq, ddq of each joint, (N, 3 n, n, 10 n)
+
+
+def regressor(model: Arm, motion: Motion) -> Array:
+    """Y, (N, n, 10 n)."""
+    return model.torque_regressor_batch(*motion).reshape(len(motion.q), model.n, -1)
+
+
+def linearise(model: Arm, motion: Motion) -> Linearised:
+    """Regressor and its derivatives along a motion."""
+    N, n = motion.q.shape
+    state = np.hstack(motion)                                             # (N, 3 n)
+    steps = np.concatenate([np.full(2 * n, STEP), np.ones(n)])
+    moved = state[:, None, :] + np.vstack([np.zeros(3 * n), np.diag(steps)])
+    flat = moved.reshape(-1, 3 * n)
+    Y = model.torque_regressor_batch(flat[:, :n], flat[:, n:2 * n], flat[:, 2 * n:])
+    Y = Y.reshape(N, 3 * n + 1, n, -1)
+    dY = Y[:, 1:]
+    dY -= Y[:, :1]
+    dY /= steps[:, None, None]
+    return Linearised(motion, Y[:, 0], dY)
+
+
+def split(gradient: Array) -> Motion:
+    """Rows over (q, dq, ddq), (N, 3 n), as a motion-like triple."""
+    n = gradient.shape[1] // 3
+    return Motion(gradient[:, :n], gradient[:, n:2 * n], gradient[:, 2 * n:])
 
 
 class Information(Protocol):
@@ -44,7 +90,7 @@ class Information(Protocol):
 class RigidInformation:
     """Arm with rigid drives: inertias, rotor inertias and friction from motor torques."""
 
-    def __init__(self, model: ArmModel, noise: ArrayLike | None = None,
+    def __init__(self, model: Arm, noise: ArrayLike | None = None,
                  terms: Sequence[str] = DEFAULT_TERMS) -> None:
         """Find the base parameters.
 
@@ -115,10 +161,8 @@ class RigidInformation:
         return np.concatenate([Y, *(shapes[t][:, :, None] * eye for t in self.terms)], axis=2)
 
 
-def torque_noise(model: ArmModel) -> Array:
+def torque_noise(model: Arm) -> Array:
     """Standard deviation of the joint torques from the current noise of the yaml [Nm], (n,)."""
-    if model.config is None:
-        return np.asarray(NOISE_SHARE * model.effort_limits)
     joints = model.config.joints.values()
     return np.array([j.current_sensor.noise * j.torque_per_ampere or NOISE_SHARE * j.torque_limit
                      for j in joints])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armsense.excite.excitation import Excitation
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import motion_torque
 from armsense.trajectory.reference import Samples
 from armsense.types import Array
@@ -17,7 +17,7 @@ SAMPLES = 600
 COLORS = ('#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f7f7f')
 
 
-def preview_figure(excitation: Excitation, model: ArmModel, path: str | Path) -> None:
+def preview_figure(excitation: Excitation, model: Arm, path: str | Path) -> None:
     """Draw one period and write it as PNG, PDF or SVG, by the name's ending."""
     from matplotlib.figure import Figure  # takes most of a second, so only where it is needed
 
@@ -68,7 +68,7 @@ def _bounds(axes: Any, low: Array, high: Array) -> None:
             axes.axhline(value, color=color, lw=0.9, ls=(0, (4, 3)), alpha=0.7)
 
 
-def _tool_path(axes: Any, q: Array, model: ArmModel) -> None:
+def _tool_path(axes: Any, q: Array, model: Arm) -> None:
     tool = np.array([model.frame_pose(pose)[:3, 3] for pose in q])
     floor = tool[:, 2].min() - 0.05
     axes.plot(tool[:, 0], tool[:, 1], floor, color='#bbbbbb', lw=0.8)     # shadow
@@ -85,7 +85,7 @@ def _tool_path(axes: Any, q: Array, model: ArmModel) -> None:
     axes.set_box_aspect(np.maximum(span, 0.2 * span.max()), zoom=1.05)
 
 
-def _use(axes: Any, samples: Samples, excitation: Excitation, model: ArmModel) -> None:
+def _use(axes: Any, samples: Samples, excitation: Excitation, model: Arm) -> None:
     """How much of each limit the motion uses."""
     limits = excitation.limits
     middle = 0.5 * (np.array(limits.upper) + np.array(limits.lower))

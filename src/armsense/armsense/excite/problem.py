@@ -17,10 +17,9 @@ from armsense.excite.chain import Index
 from armsense.excite.clearance_rows import ClearanceRows
 from armsense.excite.constraints import Constraints, drive_terms, shrunk
 from armsense.excite.criteria import Criterion
-from armsense.excite.information import Information
-from armsense.excite.linearised import linearise, Linearised, Motion, regressor
+from armsense.excite.information import Information, linearise, Linearised, Motion, regressor
 from armsense.excite.parametrisation import Parametrisation
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.types import Array
 
 SAMPLES_PER_CYCLE = 20       # of the highest frequency, for regressor and torque
@@ -56,7 +55,7 @@ class Step(NamedTuple):
 class Problem:
     """One design."""
 
-    def __init__(self, model: ArmModel, shape: Parametrisation, constraints: Constraints,
+    def __init__(self, model: Arm, shape: Parametrisation, constraints: Constraints,
                  information: Information, criterion: Criterion, rate: float) -> None:
         """Lay out the grids.
 

@@ -9,7 +9,7 @@ from armsense.excite.clearance_rows import ClearanceRows
 from armsense.excite.constraints import Constraints
 from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import Problem
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.clearance import Clearance
 from armsense.trajectory.limits import check_samples, Violation
 from armsense.types import Array, Reference
@@ -22,7 +22,7 @@ SCALES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0
 class Verifier:
     """Checks motions of one arm under one set of constraints."""
 
-    def __init__(self, model: ArmModel, constraints: Constraints, home: Array) -> None:
+    def __init__(self, model: Arm, constraints: Constraints, home: Array) -> None:
         """Prepare the shapes.
 
         Args:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.geometry.urdf_shapes import link_name, read_shapes
+from armsense.model import Arm
 from armsense.types import Array
 
 
@@ -27,25 +27,15 @@ class Capsule(NamedTuple):
     radius: float    # [m]
 
 
-def arm_capsules(model: ArmModel) -> list[Capsule]:
+def arm_capsules(model: Arm) -> list[Capsule]:
     """One capsule per collision shape of the arm's URDF; joints that do not move are locked."""
-    full = pin.buildModelFromXML(model.urdf)
-    try:
-        shapes = pin.buildGeomFromUrdfString(full, model.urdf, pin.GeometryType.COLLISION)
-    except (ValueError, RuntimeError) as error:
-        raise ArmsenseError(f'{model.name}: the collision shapes cannot be read '
-                            f'({" ".join(str(error).split())}); give the URDF cylinders, boxes '
-                            'or spheres as collision shapes') from error
-    locked = [full.getJointId(name) for name in list(full.names)[1:]
-              if name not in model.joint_names]
-    if locked:
-        full, shapes = pin.buildReducedModel(full, shapes, locked, pin.neutral(full))
+    full, shapes = read_shapes(model)
     data, placed = full.createData(), pin.GeometryData(shapes)
     pin.updateGeometryPlacements(full, data, shapes, placed, pin.neutral(full))
     found = []
     for shape, pose in zip(shapes.geometryObjects, placed.oMg, strict=True):
         a, b, radius = _segment(shape.geometry)
-        found.append(Capsule(str(shape.name.rsplit('_', 1)[0]), int(shape.parentJoint),
+        found.append(Capsule(link_name(shape), int(shape.parentJoint),
                              np.array(pose.act(a)), np.array(pose.act(b)), radius))
     return found
 

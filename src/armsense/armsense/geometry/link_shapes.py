@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.geometry.capsules import arm_capsules
-from armsense.model import ArmModel
+from armsense.model import Arm
 
 _SHORTEST = 2e-3   # [m] a sphere gets an axis of this length: a contact point needs a line
 
@@ -21,7 +21,7 @@ class LinkCapsule(NamedTuple):
     radius: float  # [m]
 
 
-def link_capsules(model: ArmModel) -> tuple[LinkCapsule, ...]:
+def link_capsules(model: Arm) -> tuple[LinkCapsule, ...]:
     """Shapes of all moving links; the axis of a capsule ends where the shape ends."""
     rest, found = np.zeros(model.n), []
     for shape in arm_capsules(model):

@@ -23,9 +23,11 @@ from armsense.types import Array
 class DriftOptions:
     """When a model counts as outdated."""
 
-    window: float = quantity(10.0, unit='s', above=0, text='of motion per judgement')
+    window: float = quantity(10.0, unit='s', above=0,
+                             text='of motion per judgement of the model')
     windows: int = quantity(5, low=1, text='whose median decides')
-    factor: float = quantity(2.0, above=1, text='on the error of the new model')
+    factor: float = quantity(
+        2.0, above=1, text='error over that of the new model that counts as outdated')
     least: float = quantity(0.02, unit='Nm', low=0, text='smaller errors never count')
 
 

@@ -1,56 +1,62 @@
 """From recordings to a physically consistent model.
 
 Steps: regular clock; torque band from the motion; source, filter and delays of the signals;
-gravity; terms of the drives; weights; estimator; ripple. Every choice is made by cross-validation
-within the training recordings.
+gravity; terms of the drives; weights; estimator; what is known and what is not. Every choice is
+made by cross-validation within the training recordings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
+import time
 
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.identify.conclude import Clock, conclude
-from armsense.identify.friction_columns import NEEDS_LOAD, TERMS
-from armsense.identify.identified_model import IdentifiedModel
-from armsense.identify.model_selection import (
+from armsense.identify.estimation.choices import (
     Choice,
-    choose_terms,
-    choose_weights,
-    cross_validate,
-    GAIN,
+    fit,
+    Options,
+    Problem,
 )
-from armsense.identify.options import Options
-from armsense.identify.recording import check_enough, check_excited, Recording
-from armsense.identify.state import cross_validate_consistent, find_gravity, robust, State
-from armsense.identify.training import Prepared, Training
-from armsense.model.arm_model import ArmModel
-from armsense.types import Array
+from armsense.identify.estimation.equations import NormalEquations, selection, solve_normal
+from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters
+from armsense.identify.estimation.feasible import parameter_scale
+from armsense.identify.estimation.search import (
+    all_equations,
+    choose_motion,
+    choose_structure,
+    consistent,
+    find_gravity,
+    State,
+)
+from armsense.identify.estimation.training import Training
+from armsense.identify.estimation.uncertainty import BLIND, in_words, NORMAL_95, structure
+from armsense.identify.estimation.wiring import silent_joints, wrong_wiring
+from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.recording import check_enough, check_excited, Recording
+from armsense.identify.signals.torque_error import correlation_factor, torque_error
+from armsense.model.arm import Arm
+from armsense.types import Array, Progress
 
 __all__ = ['identify', 'Options']
 
-SMOOTHINGS = (0.003, 0.01, 0.03)      # [rad/s] over which friction changes its sign
-NARROW_BANDS = (0.6, 1.0)             # motion filter over torque filter
-WIDE_BAND = 1.6
-DELAYS = (-0.004, 0.004, 0.008, 0.012, 0.016)   # [s] of the torques behind the motion
-FINE_DELAYS = (0.002, 0.001)          # [s]
-FIRST = tuple(term for term in TERMS if term not in (*NEEDS_LOAD, 'stribeck'))
-Progress = Callable[[str, float], None]      # step, share of the whole
+PLAUSIBLE = 4.0      # factor between measured and nominal torques
+LEANING = 10.0       # [deg] from which another gravity is worth a remark
+ODD = 5.0            # times the usual error, and
+LEAST_ODD = 20.0     # [%] at least: a recording is not of the same arm
 
 
-def identify(recordings: Sequence[Recording], model: ArmModel, options: Options | None = None,
-             progress: Progress = lambda step, share: None) -> IdentifiedModel:
+def identify(recordings: Sequence[Recording], model: Arm, options: Options | None = None,
+             progress: Progress = lambda share, step: None) -> IdentifiedModel:
     """Identify an arm from recorded motions.
 
     Args:
         recordings: Training data; torque on the link side.
         model: Kinematics and nominal inertias (URDF).
         options: What shall not be chosen from the data.
-        progress: Told the next step and the share that is done, 0 to 1.
+        progress: Told at every step.
     """
     options = options or Options()
     _check(recordings, model, options)
@@ -59,13 +65,13 @@ def identify(recordings: Sequence[Recording], model: ArmModel, options: Options 
     training = Training.load(recordings, model, options)
     clock.next('motion filter and gravity', 0.1)
     first = model.gravity if options.gravity is None else options.gravity
-    state = _choose_motion(training, options, first)
+    state = choose_motion(training, options, first)
     clock.next('structure', 0.5)
-    state, choice = _choose_structure(state)
+    state, choice = choose_structure(state)
     return conclude(state, choice, clock)
 
 
-def _check(recordings: Sequence[Recording], model: ArmModel, options: Options) -> None:
+def _check(recordings: Sequence[Recording], model: Arm, options: Options) -> None:
     if not recordings:
         raise BadValue('number of recordings', 0, '>= 1')
     for recording in recordings:
@@ -77,82 +83,187 @@ def _check(recordings: Sequence[Recording], model: ArmModel, options: Options) -
     check_enough(recordings, len(model.parameters) + 2 * model.n)
 
 
-def _choose_motion(training: Training, options: Options, gravity: Array) -> State:
-    """Source and filter of the velocities and delay of the torques, with the gravity they give."""
-    def trial(velocity: str, band: float, start: Array, search: bool,
-              delay: float = 0.0) -> tuple[float, State]:
-        data = training.prepare(velocity, band).with_delay(delay)
-        nominal = training.model.parameters
-        state = robust(State(data, options, start, np.ones(training.model.n), nominal), FIRST, 2)
-        state = robust(find_gravity(state, FIRST, search), FIRST, 1)
-        return _first_score(state), state
+class Clock:
+    """Seconds per step, and who wants to know."""
 
-    sources = ('measured', 'position') if training.measured_velocity else ('position',)
-    search = options.gravity is None
-    # Trials are made one at a time: the columns of a long recording fill half a gigabyte.
-    _, best = min((trial(source, WIDE_BAND, gravity, search) for source in sources), key=_score)
-    best = _choose_delay(best)
-    narrow = (trial(best.data.velocity, band, best.gravity, False, best.data.torque_delay)
-              for band in NARROW_BANDS)
-    return min(chain([(_first_score(best), best)], narrow), key=_score)[1]
+    def __init__(self, progress: Progress) -> None:
+        self.laps: dict[str, float] = {}
+        self._progress = progress
+        self._step = ''
+        self._start = self._last = time.perf_counter()
 
+    def next(self, step: str, share: float) -> None:
+        """A step begins; '' ends the last one."""
+        now = time.perf_counter()
+        if self._step:
+            self.laps[self._step] = round(now - self._last, 4)
+        self.laps['total'] = round(now - self._start, 4)
+        self._step, self._last = step, now
+        self._progress(share, step or 'done')
 
-def _choose_delay(state: State) -> State:
-    """Delay of the torques behind the motion."""
-    def trial(delay: float) -> tuple[float, State]:
-        moved = replace(state, data=state.data.with_delay(delay))
-        return _first_score(moved), moved
-
-    now = trial(0.0)
-    best = min([now, *(trial(delay) for delay in DELAYS)], key=_score)
-    for fine in FINE_DELAYS:
-        center = best[1].data.torque_delay
-        best = min([best, trial(center - fine), trial(center + fine)], key=_score)
-    return robust(best[1], FIRST, 1) if best[0] < (1.0 - GAIN) * now[0] else state
+    def within(self, share: float) -> None:
+        """The step goes on."""
+        self._progress(share, self._step)
 
 
-def _first_score(state: State) -> float:
-    """Score on unseen blocks before the structure is chosen."""
-    return cross_validate(state.data.problem(state.gravity, state.noise), Choice(FIRST)).score
+def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
+    """Final estimate under the chosen structure."""
+    clock.next('equations', 0.8)
+    data, model = state.data, state.data.training.model
+    equations = all_equations(state, lambda share: clock.within(0.8 + 0.1 * share))
+    clock.next('consistent model', 0.9)
+    theta, _ = consistent(state, equations, choice, state.gravity)
+    clock.next('intervals', 0.91)
+    free = fit(data.problem(state.gravity, state.noise), replace(choice, prior=1e-6))
+    evidence = _evidence(state, choice, theta)
+    name = state.options.estimator
+    base = estimate(evidence, 'wls' if name == 'consistent' else name)
+    if name != 'consistent':
+        theta = single_parameters(base, evidence)
+    n10 = len(model.parameters)
+    measured = np.concatenate([c.y for c in data.columns])
+    errors = np.concatenate(data.errors(theta, state.gravity, choice.terms))
+    loose = np.concatenate(data.errors(free, state.gravity, choice.terms))
+    half = _half_widths(state, equations, choice, errors)
+    train = torque_error(measured, measured - errors)
+    result = IdentifiedModel(
+        model=model.replace(theta[:n10], np.zeros(model.n), state.gravity),
+        drive=data.drive.only(choice.terms), coefficients=theta[n10:],
+        velocity_delay=data.training.velocity_delay,
+        torque_delay=data.torque_delay, clock_shift=data.training.shift,
+        cutoff=data.training.cutoff, motion_cutoff=data.motion_cutoff, velocity=data.velocity,
+        train=train,
+        unconstrained_percent=torque_error(measured, measured - loose).percent,
+        # Left-out blocks judge the consistent fit; another one misses what it misses in training.
+        cross_validated_percent=(choice.percent if name == 'consistent'
+                                 else max(choice.percent, train.percent)),
+        nominal=model.parameters,
+        intervals=np.stack([theta - half, theta + half], axis=1),
+        base=base, estimator=name, kept=_kept(state, choice, half),
+        findings=tuple(in_words(model, evidence.columns, state.noise, base)),
+        notes=data.training.notes, lost=data.training.lost)
+    clock.next('errors', 0.95)
+    result = _as_run(result, data.training.even)
+    notes = (*result.notes, *remarks(state, choice, result))
+    clock.next('wiring', 0.98)
+    wiring, silent = _connections(state)
+    clock.next('', 1.0)
+    return replace(result, notes=notes, wiring=wiring, silent=silent,
+                   seconds=clock.laps)
 
 
-def _score(trial: tuple[float, State]) -> float:
-    return trial[0]
+def _as_run(fit: IdentifiedModel, recordings: Sequence[Recording]) -> IdentifiedModel:
+    """With errors of the model that the nodes run, which has less than the fit: see `predict`."""
+    bands = [fit.predict(recording).band(fit.cutoff) for recording in recordings]
+    train = torque_error(*(np.concatenate(part) for part in zip(*bands, strict=True)))
+    lost = train.percent ** 2 - fit.train.percent ** 2
+
+    def as_run(percent: float) -> float:
+        return float(np.sqrt(max(percent ** 2 + lost, 0.0)))
+
+    return replace(fit, train=train, unconstrained_percent=as_run(fit.unconstrained_percent),
+                   cross_validated_percent=as_run(fit.cross_validated_percent))
 
 
-def _choose_structure(state: State) -> tuple[State, Choice]:
-    """Friction terms, smoothing of the sign, weights."""
-    def trial(smoothing: float) -> tuple[Prepared, Choice]:
-        data = state.data.with_load(state.theta, state.terms, state.gravity, smoothing)
-        problem = data.problem(state.gravity, state.noise)
-        fixed = state.options.terms
-        return data, (choose_terms(problem, Choice(FIRST)) if fixed is None
-                      else cross_validate(problem, Choice(fixed)))
-
-    data, choice = min((trial(s) for s in SMOOTHINGS), key=lambda found: found[1].score)
-    state = robust(replace(state, data=data), choice.terms, 1)
-    if any(term in choice.terms for term in NEEDS_LOAD):   # the load of the better model
-        data = data.with_load(state.theta, state.terms, state.gravity, data.drive.smoothing)
-        state = robust(replace(state, data=replace(data, weights=state.data.weights)),
-                       choice.terms, 1)
-    choice = choose_weights(state.data.problem(state.gravity, state.noise), choice)
-    return _choose_consistent(state, choice)
+def _connections(state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What seems to be connected wrongly, and joints that are not heard."""
+    data, model = state.data, state.data.training.model.replace(gravity=state.gravity)
+    torques = [recording.tau for recording in data.delayed_recordings()]
+    nominal = np.concatenate([y.torque(model.parameters, state.gravity) for y in data.rigid])
+    silent = silent_joints(data.training.even, np.sqrt(np.mean(np.square(nominal), axis=0)),
+                           data.training.cutoff)
+    return (wrong_wiring(model, data.motions, torques, data.training.cutoff),
+            tuple(name for name, quiet in zip(model.joint_names, silent, strict=True) if quiet))
 
 
-def _choose_consistent(state: State, choice: Choice) -> tuple[State, Choice]:
-    """The last doubts, decided among physically consistent models: base level, rotors, prior."""
-    level = state.gravity if state.options.gravity is None else state.options.gravity
-    tilted = find_gravity(state, choice.terms)
-    gravities = {tuple(g): g for g in (level, state.gravity, tilted.gravity)}
-    without = tuple(t for t in choice.terms if t != 'inertia')
-    terms = [choice.terms] if state.options.terms else list(dict.fromkeys((without, choice.terms)))
-    best, decided = state, replace(choice, score=np.inf, percent=np.inf)
-    for prior in dict.fromkeys((max(choice.prior, Choice(()).prior), choice.prior)):
-        for chosen in terms:
-            for gravity in gravities.values():
-                moved = replace(state, gravity=gravity)
-                candidate = cross_validate_consistent(
-                    moved, replace(choice, terms=chosen, prior=prior))
-                if candidate.score < (1.0 - GAIN) * decided.score:   # simpler models come first
-                    best, decided = moved, candidate
-    return best, decided
+def _evidence(state: State, choice: Choice, theta: Array) -> Evidence:
+    """What the estimators see: columns of the chosen structure."""
+    data = state.data
+    model = data.training.model.replace(gravity=state.gravity)
+    drive = data.drive.only(choice.terms)
+    T = selection(model.n, data.columns[0].A.shape[2], state.gravity,
+                  data.drive.places(choice.terms))
+    return Evidence(
+        model=model, drive=drive, base=structure(model, drive),
+        columns=[c.A @ T for c in data.columns], torques=[c.y for c in data.columns],
+        trust=data.weights or [np.ones_like(c.y) for c in data.columns], noise=state.noise,
+        nominal=np.concatenate([model.parameters, np.zeros(drive.count)]), theta=theta,
+        recordings=data.delayed_recordings(), motions=data.motions,
+        cutoff=data.training.cutoff, options=state.options, top_speed=data.training.top_speed)
+
+
+def _half_widths(state: State, equations: NormalEquations, choice: Choice,
+                 errors: Array) -> Array:
+    """Of 95 % intervals, from the noise that is left, correlated samples counted once, (p,)."""
+    T = equations.selection(state.gravity, state.data.drive.places(choice.terms))
+    noise = np.mean(np.square(errors), axis=0)
+    noise = noise * np.array([correlation_factor(column) for column in errors.T])
+    model = state.data.training.model
+    problem = Problem(equations, model.parameters, state.data.drive, state.noise)
+    precision = problem.prior(choice)[1]
+    information = T.T @ np.tensordot(1.0 / noise, equations.AA.sum(axis=0), axes=1) @ T
+    information += np.diag(precision + 1e-12 * np.diag(information).max())
+    return np.asarray(NORMAL_95 * np.sqrt(np.diag(np.linalg.inv(information))))
+
+
+def _kept(state: State, choice: Choice, half: Array) -> tuple[str, ...]:
+    """Inertial parameters whose interval the data hardly made narrower than the prior's."""
+    model = state.data.training.model
+    prior = NORMAL_95 * parameter_scale(model.parameters) / np.sqrt(choice.prior)
+    blind = half[:len(prior)] > BLIND * prior
+    return tuple(name for name, kept in zip(model.parameter_names, blind, strict=True) if kept)
+
+
+def remarks(state: State, choice: Choice, result: IdentifiedModel) -> list[str]:
+    """What looks wrong in the data or in what was told about them."""
+    found = []
+    data, model = state.data, state.data.training.model
+    expected = np.concatenate([y.torque(model.parameters, state.gravity) for y in data.rigid])
+    measured = np.concatenate([recording.tau for recording in data.training.working])
+    ratio = float(np.linalg.norm(measured) / max(float(np.linalg.norm(expected)), 1e-300))
+    if not 1.0 / PLAUSIBLE < ratio < PLAUSIBLE:
+        found.append(f'the torques are {ratio:.2g} times what the nominal masses need: current '
+                       'instead of torque? Then give the gains of the drives')
+    if state.options.gravity is not None:
+        better = find_gravity(state, choice.terms, search=True).gravity
+        turn = np.degrees(np.arccos(np.clip(better @ state.options.gravity / (
+            np.linalg.norm(better) * np.linalg.norm(state.options.gravity)), -1.0, 1.0)))
+        if turn > LEANING:
+            found.append(f'the motion fits better with gravity {better.round(2).tolist()} m/s^2, '
+                           f'{turn:.0f} degrees from the given one; is the arm mounted otherwise?')
+    low, high = state.options.mass_factors
+    at_bound = [name for name, factor in zip(model.link_names, result.mass_factors, strict=True)
+                if factor < 1.01 * low or factor > 0.99 * high]
+    if at_bound:
+        found.append(f'the mass of {", ".join(at_bound)} lies at its bound')
+    return [*found, *_odd_recordings(state, choice)]
+
+
+def _odd_recordings(state: State, choice: Choice) -> list[str]:
+    """Recordings that a model of none of the others predicts."""
+    data = state.data
+    owner = [recording.name for recording in data.training.even]
+    names = list(dict.fromkeys(owner))
+    if len(names) < 2:
+        return []
+    total = data.equations(1).select(state.gravity, data.drive.places(choice.terms))
+    files = [NormalEquations(total.AA[own], total.Ay[own], total.yy[own], total.rows[own])
+             for own in ([k for k, o in enumerate(owner) if o == name] for name in names)]
+    models = [_own_model(state, choice, file) for file in files]
+    error = np.array([[100.0 * np.sqrt(file.squares(theta).sum() / file.yy.sum())
+                       for theta in models] for file in files])
+    usual = float(np.median(np.diag(error)))
+    others = np.where(np.eye(len(names)) > 0.0, np.inf, error).min(axis=1)
+    return [f'{name} does not fit the other recordings ({best:.0f} % error, {usual:.1f} % on '
+            'its own): another arm, payload or mounting?'
+            for name, best in zip(names, others, strict=True)
+            if best > max(LEAST_ODD, ODD * usual)]
+
+
+def _own_model(state: State, choice: Choice, file: NormalEquations) -> Array:
+    """Parameters of one file alone, close to the nominal ones where it says little, (p,)."""
+    problem = Problem(file, state.data.training.model.parameters, state.data.drive, state.noise)
+    prior, precision = problem.prior(choice)
+    w = problem.weights(choice.exponent)
+    return solve_normal(np.tensordot(w, file.AA.sum(axis=0), axes=1), w @ file.Ay.sum(axis=0),
+                        prior, precision)

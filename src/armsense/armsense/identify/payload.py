@@ -13,10 +13,10 @@ import numpy as np
 from scipy import stats
 
 from armsense.errors import ArmsenseError
-from armsense.identify.design import rigid_columns
-from armsense.identify.gaps import split_at_gaps
-from armsense.identify.identified_model import IdentifiedModel
-from armsense.identify.preprocess import (
+from armsense.identify.estimation.equations import rigid_columns
+from armsense.identify.estimation.training import RATE_FACTOR
+from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.filters import (
     decimate,
     low_pass,
     motion,
@@ -25,9 +25,8 @@ from armsense.identify.preprocess import (
     shift,
     without_delay,
 )
-from armsense.identify.recording import Recording
-from armsense.identify.training import RATE_FACTOR
-from armsense.identify.validation import correlation_factor
+from armsense.identify.signals.recording import Recording, split_at_gaps
+from armsense.identify.signals.torque_error import correlation_factor
 from armsense.types import Array
 
 REST = 0.01          # [rad/s] slower counts as rest
@@ -104,7 +103,7 @@ def _part(model: IdentifiedModel, recording: Recording) -> tuple[Array, Array, A
     rigid = rigid_columns(model.model, moving)
     static = np.tensordot(model.gravity, rigid.static[..., -4:], axes=1)
     last = rigid.dynamic[:, :, -10:-6] + static
-    tau = shift(work.tau, work.t, model.torque_delay)
+    tau = shift(work.tau, work.t, model.torque_delay + model.clock_shift)
     keep = settled(len(work.t), model.cutoff, work.rate)
     N, n, k = last.shape
     columns = low_pass(last.reshape(N, n * k), model.cutoff, work.rate).reshape(N, n, k)

@@ -44,10 +44,10 @@ import numpy as np
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.feasible import MASS_FACTORS
-from armsense.identify.options import ESTIMATORS, Options, PREPROCESSING
-from armsense.identify.recording import Recording
-from armsense.model.arm_model import ArmModel
+from armsense.identify.estimation.choices import ESTIMATORS, Options, PREPROCESSING
+from armsense.identify.estimation.feasible import MASS_FACTORS
+from armsense.identify.signals.recording import Recording
+from armsense.model.arm import Arm
 from armsense.model.robot_description import find_description, load_description
 from armsense.schema import quantity
 from armsense.types import Array
@@ -139,13 +139,13 @@ class RobotFile:
 
     # -- the robot ----------------------------------------------------------------------------
 
-    def model(self, data: Path | None = None) -> ArmModel:
+    def model(self, data: Path | None = None) -> Arm:
         """Nominal model; `data` is a second place to look for the URDF."""
         path = self._description(data)
         gravity = (0.0, 0.0, -9.81) if self.gravity is None else self.gravity
         # Massless fixed links are common in foreign URDFs; only the moving links must have mass.
         text = load_description(path) if path.suffix == '.xacro' else path.read_text()
-        model = ArmModel(text, self.joints, gravity=gravity, name=self.robot)
+        model = Arm(text, self.joints, gravity=gravity, name=self.robot)
         for name, mass in zip(model.link_names, model.masses, strict=True):
             if mass <= 0.0:
                 raise BadValue(f'{path.name}: mass of {name}', float(mass), '> 0 kg')

@@ -1,8 +1,11 @@
-"""Recordings in, a model and everything known about it out: what command and action share."""
+"""Recordings in, a model and everything known about it out: what command and action share.
+
+The load of an arm, too, from a recording with it and the recordings without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 import time
@@ -11,21 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic_arm import ElasticArm, identify_elastic, spring_torque
-from armsense.identify.elastic_recording import ElasticRecording
-from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.elastic.actuators import ElasticRecording
+from armsense.identify.elastic.arm import ElasticArm, identify_elastic, spring_torque
 from armsense.identify.identify import identify
-from armsense.identify.model_output import model_file
-from armsense.identify.recording import Recording
+from armsense.identify.model import IdentifiedModel, model_file
+from armsense.identify.payload import identify_payload, Payload
 from armsense.identify.robot_file import RobotFile, SourceConfig
-from armsense.jobs.summary import spring_values, summary
+from armsense.identify.signals.recording import Recording
+from armsense.jobs.result import spring_values, summary
+from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
-from armsense.model.arm_model import ArmModel
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_facts import BagFacts
+from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.reader import read_elastic, read_recording, read_strain
-
-Tell = Callable[[float, str], None]   # share of the work done (0..1), step in words
+from armsense.types import Progress
 
 
 class Subject(NamedTuple):
@@ -80,7 +82,7 @@ class Identification:
 
 
 def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
-        tell: Tell | None = None) -> Identification:
+        tell: Progress = lambda share, step: None) -> Identification:
     """Identify and validate.
 
     Args:
@@ -90,10 +92,9 @@ def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
         tell: Called at every step.
     """
     start = time.perf_counter()
-    say = tell or (lambda share, step: None)
     notes: list[str] = []
     work = _elastic if subject.elastic else _rigid
-    model, training, unseen, springs = work(subject, data, validate, say, notes)
+    model, training, unseen, springs = work(subject, data, validate, tell, notes)
     result = summary(model, unseen, notes, time.perf_counter() - start)
     if springs is not None:
         result['springs'] = spring_values(springs.actuators, model.model.joint_names)
@@ -104,7 +105,7 @@ def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
 Found = tuple[IdentifiedModel, list[Recording], list[Recording], ElasticArm | None]
 
 
-def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Tell,
+def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Progress,
            notes: list[str]) -> Found:
     """Torques on the links are recorded."""
     robot = subject.robot
@@ -121,11 +122,11 @@ def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say
         unseen = [part for recording in recordings for part in robot.validation(recording, True)]
     training = [part for recording in recordings for part in robot.training(recording)]
     model = identify(training, robot.model(data[0]), robot.options(),
-                     lambda step, share: say(0.3 + 0.5 * share, step))
+                     lambda share, step: say(0.3 + 0.5 * share, step))
     return model, training, unseen, None
 
 
-def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Tell,
+def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Progress,
              notes: list[str]) -> Found:
     """Springs first; what their twist tells moves the links."""
     config = subject.config
@@ -143,7 +144,7 @@ def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], s
 
     recordings, others = read(data), read(validate)
     say(0.3, 'identifying')
-    model = ArmModel.load(config)
+    model = Arm.load(config)
     found = identify_elastic(recordings, model, subject.robot.options())
     drives = found.actuators.springs()
     training, unseen = ([r.link_side(spring_torque(r, drives)) for r in group]
@@ -155,7 +156,7 @@ def recorded_motion(path: Path, subject: Subject) -> tuple[Recording, tuple[str,
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
     window = _facts(path, subject).window()
     if subject.gauges and subject.config is not None:
-        recording, remarks = read_strain(path, ArmModel.load(subject.config),
+        recording, remarks = read_strain(path, Arm.load(subject.config),
                                          subject.robot.source.topic)
     else:
         recording, remarks = read_recording(path, subject.robot)
@@ -171,3 +172,36 @@ def _facts(path: Path, subject: Subject) -> BagFacts:
         raise ArmsenseError(f'{path.name} was recorded with arm {facts.arm!r}; it cannot identify '
                             f'{subject.robot.robot!r}')
     return facts
+
+
+def find_payload(job: Identification, loaded: Path) -> dict[str, Any]:
+    """Mass and centre, from all of the motion and, where the arm rests, from the poses alone."""
+    recording, _ = recorded_motion(loaded, job.subject)
+    found = {'dynamic': _plain(identify_payload(job.model, recording, job.training[0]))}
+    try:
+        found['static'] = _plain(identify_payload(job.model, recording, job.training[0],
+                                                  static=True))
+    except ArmsenseError as error:
+        found['static'] = {'error': str(error)}
+    return found
+
+
+def payload_words(found: dict[str, Any]) -> str:
+    """For the terminal."""
+    return '\n'.join(_sentence(kind, found[kind]) for kind in ('dynamic', 'static'))
+
+
+def _plain(payload: Payload) -> dict[str, Any]:
+    return {'mass_kg': round(payload.mass, 4),
+            'interval_kg': [round(x, 4) for x in payload.interval],
+            'center_m': [round(float(x), 4) for x in payload.center]}
+
+
+def _sentence(kind: str, data: dict[str, Any]) -> str:
+    what = 'payload from the motion' if kind == 'dynamic' else 'payload from poses at rest'
+    if 'error' in data:
+        return f'{what}: not found, {data["error"]}'
+    low, high = data['interval_kg']
+    x, y, z = data['center_m']
+    return (f'{what}: {data["mass_kg"]:.3f} kg (95 % in {low:.3f} to {high:.3f} kg), centre '
+            f'({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of the last link')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from armsense import schema
 from armsense.excite import Excitation
-from armsense.identify.friction_sweep import FrictionSweep, KIND
+from armsense.identify.friction.sweep import FrictionSweep, KIND
 
 MotionFile = Excitation | FrictionSweep
 

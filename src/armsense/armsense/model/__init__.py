@@ -1,6 +1,6 @@
 """What an arm is: configuration, rigid-body model, identified model files."""
 
+from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig, JointConfig
-from armsense.model.arm_model import ArmModel
 
-__all__ = ['ArmConfig', 'ArmModel', 'JointConfig']
+__all__ = ['ArmConfig', 'Arm', 'JointConfig']

@@ -7,9 +7,11 @@ motor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 from pathlib import Path
+from typing import Any
 
 from armsense import schema, share
 from armsense.errors import ArmsenseError, BadValue
@@ -240,6 +242,24 @@ class ArmConfig:
         if self.boards is not None and self.boards.index_search and without:
             raise ArmsenseError('boards.index_search needs the offset of every joint, its angle '
                                 f'at the index pulse; none is stated for {", ".join(without)}')
+
+    @classmethod
+    def plain(cls, arm: str, title: str, efforts: dict[str, float],
+              armature: Sequence[float] | None = None, **more: Any) -> ArmConfig:
+        """Rigid joints without gears whose efforts stand for motor torques.
+
+        Args:
+            arm: Name.
+            title: In words.
+            efforts: Limit [Nm] by joint; 0: none is known.
+            armature: Rotor inertia [kg m^2], (n,); None: zero.
+            **more: Other fields.
+        """
+        inertia = [0.0] * len(efforts) if armature is None else armature
+        joints = {joint: JointConfig(drive='rigid', gear_ratio=1.0, torque_constant=1.0,
+                                     current_limit=effort or math.inf, rotor_inertia=float(rotor))
+                  for (joint, effort), rotor in zip(efforts.items(), inertia, strict=True)}
+        return cls(arm=arm, title=title, joints=joints, **more)
 
     @property
     def joint_names(self) -> tuple[str, ...]:

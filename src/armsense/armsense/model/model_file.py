@@ -17,8 +17,8 @@ import numpy as np
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
-from armsense.model.arm_model import ArmModel, PARAMETER_NAMES
 from armsense.model.thresholds import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array
@@ -72,18 +72,8 @@ class IdentifiedCoupling(CouplingConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RippleLine:
-    """Torque that repeats with an angle: cosine and sine, times rising powers of the speed."""
-
-    joint: str                      # that feels it
-    angle_of: str                   # joint whose angle drives it
-    waves: float = quantity(unit='1/rad', above=0)
-    coefficients: tuple[float, ...] = quantity(unit='Nm, Nm s/rad, ...')
-
-
-@dataclass(frozen=True, kw_only=True)
 class Timing:
-    """How late the signals of the recording were."""
+    """How late the signals of the recording were; nodes do not make up for it."""
 
     torque_delay: float = quantity(0.0, unit='s', text='of torques behind positions')
     velocity_delay: float = quantity(0.0, unit='s', text='of velocities behind positions')
@@ -153,13 +143,12 @@ class ModelFile:
     couplings: tuple[IdentifiedCoupling, ...] = ()
     gravity: tuple[float, float, float] | None = quantity(None, unit='m/s^2', text='base frame')
     timing: Timing | None = None
-    ripples: tuple[RippleLine, ...] = ()
     covariance: Covariance | None = None
     residual: ResidualStatistics | None = None
     thresholds: Thresholds | None = None
 
     @classmethod
-    def create(cls, model: ArmModel, parameters: Array, provenance: Provenance,
+    def create(cls, model: Arm, parameters: Array, provenance: Provenance,
                **parts: object) -> ModelFile:
         """A model file of an arm with inertial parameters pi, (10 n,)."""
         rows = np.asarray(parameters, float).reshape(model.n, len(PARAMETER_NAMES))
@@ -171,13 +160,13 @@ class ModelFile:
     @classmethod
     def read(cls, path: str | Path, arm: str | None = None) -> ModelFile:
         """Read and check; with `arm`, a file of another arm is an error."""
-        return schema.read_arm_file(cls, path, 'a model', FORMAT, arm)
+        return schema.read_arm_file(cls, path, 'a model', FORMAT, arm, former=('ripples',))
 
     def write(self, path: str | Path) -> None:
         """Write whole or not at all."""
         schema.write_yaml(self, Path(path))
 
-    def apply(self, model: ArmModel) -> ArmModel:
+    def apply(self, model: Arm) -> Arm:
         """The arm with these parameters; the inertia of coupled shafts is left out of it."""
         if model.name != self.arm:
             raise ArmsenseError(
@@ -187,13 +176,8 @@ class ModelFile:
             if link not in model.link_names:
                 raise UnknownName('link', link, model.link_names, 'model file')
             rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
-        config = self.apply_config(model.config) if model.config else None
-        if config is not None:
-            armature = np.array([joint.armature for joint in config.joints.values()])
-        else:   # without a yaml no gear is known: rotor inertias are those of the joint side
-            found = {name: drive.rotor_inertia for name, drive in self.drives.items()}
-            armature = np.array([old if found.get(name) is None else found[name] for name, old
-                                 in zip(model.joint_names, model.armature, strict=True)])
+        config = self.apply_config(model.config)
+        armature = np.array([joint.armature for joint in config.joints.values()])
         changed = model.replace(parameters=rows.ravel(), armature=armature, gravity=self.gravity)
         changed.config = config
         return changed

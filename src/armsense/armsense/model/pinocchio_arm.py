@@ -17,7 +17,7 @@ PARAMETERS_PER_LINK = 10
 
 
 class PinocchioArm:
-    """What dynamics, kinematics and base reaction of `ArmModel` stand on."""
+    """What dynamics, kinematics and base reaction of `Arm` stand on."""
 
     def __init__(
         self,
@@ -39,17 +39,20 @@ class PinocchioArm:
             armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
             tool_frame: Frame of the tool; None: the last frame.
             name: Name of the arm, for messages.
-            config: The arm's yaml, kept for the nodes.
+            config: The arm's yaml; None: rigid joints without gears, friction and home.
         """
         self._model = _reduced(_parse(urdf), joint_names)
         self._model.gravity.linear = np.asarray(gravity, float)
         self.n = self._model.nv
         self.name = name or self._model.name
         self.urdf = urdf
-        self.config = config
         self.joint_names = tuple(self._model.names)[1:]
         if armature is not None:
             self._model.armature = vector('armature', armature, self.n)
+        efforts = dict(zip(self.joint_names, self.effort_limits.tolist(), strict=True))
+        self.config = config or ArmConfig.plain(
+            self.name, f'{self.name}, known by its URDF', efforts, self._model.armature,
+            urdf='', gravity=tuple(self._model.gravity.linear.tolist()))
         self._renew()
         self._frame_ids: dict[str, int] = {}
         self.tool_frame = tool_frame or self._model.frames[-1].name

@@ -11,7 +11,7 @@ from pathlib import Path
 import xml.etree.ElementTree as ElementTree
 
 from armsense.errors import ArmsenseError
-from armsense.model.arm_config import ArmConfig, JointConfig
+from armsense.model.arm_config import ArmConfig
 from armsense.model.pinocchio_arm import joint_order
 from armsense.model.robot_description import load_description
 
@@ -43,11 +43,9 @@ def urdf_arm(path: Path, rate: float = RATE) -> ArmConfig:
     order = joint_order(ElementTree.tostring(robot, 'unicode'))
     limits = {joint: found[joint] for joint in order if joint in found}
     last = moving[names.index(list(limits)[-1])]
-    return ArmConfig(
-        arm=name, title=f'{name}, {len(moving)} joints, known by its URDF', urdf=path.name,
-        joints={joint: JointConfig(drive='rigid', gear_ratio=1.0, torque_constant=1.0,
-                                   current_limit=limit['effort'])
-                for joint, limit in limits.items()},
+    return ArmConfig.plain(
+        name, f'{name}, {len(moving)} joints, known by its URDF',
+        {joint: limit['effort'] for joint, limit in limits.items()}, urdf=path.name,
         home=tuple(min(max(0.0, limit['lower']), limit['upper']) for limit in limits.values()),
         tool_frame=_last_link(robot, last), rate=rate, folder=path.resolve().parent)
 

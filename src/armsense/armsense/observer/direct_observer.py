@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer.observer import Observer
 from armsense.observer.options import DEFAULT_OPTIONS, ObserverOptions
 from armsense.observer.residual_filter import ResidualFilter
@@ -27,7 +27,7 @@ class DirectObserver(Observer):
 
     def __init__(
         self,
-        model: ArmModel,
+        model: Arm,
         residual_filter: ResidualFilter,
         options: ObserverOptions = DEFAULT_OPTIONS,
     ) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 import scipy.linalg
 
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer.residual_filter import gain_vector
 from armsense.types import Array
 
@@ -106,7 +106,7 @@ class KalmanFilter:
         return np.asarray(np.stack([pp, pd]) / (pp + self._R))
 
 
-def momentum_noise(model: ArmModel, q: Array, velocity_noise: ArrayLike) -> Array:
+def momentum_noise(model: Arm, q: Array, velocity_noise: ArrayLike) -> Array:
     """Standard deviation of p = M(q) dq [Nm s] for independent velocity noise [rad/s], (n,)."""
     M = model.mass_matrix(q)
     sigma = np.broadcast_to(np.asarray(velocity_noise, float), model.n)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import BadValue, UnknownName
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer.direct_observer import DirectObserver
 from armsense.observer.kalman_filter import KalmanFilter
 from armsense.observer.momentum_observer import MomentumObserver
@@ -17,14 +19,24 @@ from armsense.observer.residual_filter import (
     HigherOrderFilter,
     ResidualFilter,
 )
+from armsense.types import Array
 
-OBSERVERS = ('first_order', 'second_order', 'third_order', 'kalman', 'direct')
 DEFAULT_GAIN = 100.0  # [1/s]
+Make = Callable[[Array, float], ResidualFilter]   # of gains [1/s] (n,) and the nominal period [s]
+
+# What is observed, and the filter behind it.
+OBSERVERS: dict[str, tuple[type[Observer], Make]] = {
+    'first_order': (MomentumObserver, lambda gains, _: FirstOrderFilter(gains)),
+    'second_order': (MomentumObserver, lambda gains, _: HigherOrderFilter.of_family(2, gains)),
+    'third_order': (MomentumObserver, lambda gains, _: HigherOrderFilter.of_family(3, gains)),
+    'kalman': (MomentumObserver, KalmanFilter.of_bandwidth),
+    'direct': (DirectObserver, lambda gains, _: FirstOrderFilter(gains)),
+}
 
 
 def make_observer(
     name: str,
-    model: ArmModel,
+    model: Arm,
     gain: ArrayLike = DEFAULT_GAIN,
     options: ObserverOptions = DEFAULT_OPTIONS,
 ) -> Observer:
@@ -41,14 +53,7 @@ def make_observer(
         gains = np.full(model.n, float(gains))
     elif gains.shape != (model.n,):
         raise BadValue('shape of gain', gains.shape, f'({model.n},) or a number')
-    residual_filter: ResidualFilter
-    if name in ('first_order', 'direct'):
-        residual_filter = FirstOrderFilter(gains)
-    elif name in ('second_order', 'third_order'):
-        residual_filter = HigherOrderFilter.of_family(2 if name == 'second_order' else 3, gains)
-    elif name == 'kalman':
-        residual_filter = KalmanFilter.of_bandwidth(gains, options.period)
-    else:
+    if name not in OBSERVERS:
         raise UnknownName('observer', name, OBSERVERS)
-    kind = DirectObserver if name == 'direct' else MomentumObserver
-    return kind(model, residual_filter, options)
+    kind, make = OBSERVERS[name]
+    return kind(model, make(gains, options.period), options)

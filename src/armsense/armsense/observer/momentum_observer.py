@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer.observer import Observer
 from armsense.observer.options import DEFAULT_OPTIONS, ObserverOptions
 from armsense.observer.residual_filter import ResidualFilter
@@ -31,7 +31,7 @@ class MomentumObserver(Observer):
 
     def __init__(
         self,
-        model: ArmModel,
+        model: Arm,
         residual_filter: ResidualFilter,
         options: ObserverOptions = DEFAULT_OPTIONS,
     ) -> None:

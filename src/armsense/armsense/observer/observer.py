@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.observer.options import ObserverOptions
 from armsense.observer.residual_filter import ResidualFilter
 from armsense.types import Array
@@ -38,7 +38,7 @@ class Observer(ABC):
     """
 
     def __init__(
-        self, model: ArmModel, residual_filter: ResidualFilter, options: ObserverOptions,
+        self, model: Arm, residual_filter: ResidualFilter, options: ObserverOptions,
     ) -> None:
         if residual_filter.n != model.n:
             raise BadValue('number of gains', residual_filter.n, f'{model.n}, one per joint')

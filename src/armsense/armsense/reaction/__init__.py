@@ -1,9 +1,10 @@
 """What an arm does about a collision."""
 
 from armsense.reaction.admittance import Admittance
-from armsense.reaction.machine import CollisionEvent, Directive, Phase, ReactionMachine
+from armsense.reaction.directive import Directive, Phase
+from armsense.reaction.machine import ReactionMachine
 from armsense.reaction.options import ReactionOptions, STRATEGIES
 from armsense.reaction.path_memory import PathMemory
 
-__all__ = ['Admittance', 'CollisionEvent', 'Directive', 'PathMemory', 'Phase', 'ReactionMachine',
+__all__ = ['Admittance', 'Directive', 'PathMemory', 'Phase', 'ReactionMachine',
            'ReactionOptions', 'STRATEGIES']

@@ -3,69 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from armsense.errors import BadValue, UnknownName
-from armsense.reaction.admittance import Admittance, drag_like, inertia_like
-from armsense.reaction.options import ReactionOptions, STRATEGIES
+from armsense.errors import BadValue
+from armsense.reaction.clearance import way_to_clearance
+from armsense.reaction.directive import Directive, Phase, SAFE, TRACK
+from armsense.reaction.options import known_strategy, ReactionOptions
 from armsense.reaction.path_memory import PathMemory
+from armsense.reaction.retreat import Retreat, Retreats
 from armsense.schema import spread
 from armsense.trajectory import Brake, Chain, Guard, Limits, QuinticSpline
-from armsense.trajectory.point_to_point import PEAK_VELOCITY, shortest_duration
-from armsense.types import all_finite, ArmState, Array, Flags, Reference
+from armsense.types import all_finite, ArmState, Array, Collision, Reference
 
-SMALLEST_WAY = 1e-4   # [rad] worth moving for clearance
 ROUNDING = 1e-9       # relative, of two products that are meant to be equal
-REFLEX_FADE = 0.1     # [s]
 LEFT_BEHIND = 0.3     # [rad] of an arm that does not follow on the way back: something holds it
-
-
-class Phase(str, Enum):
-    """States of the machine."""
-
-    TRACKING = 'tracking'
-    REACTING = 'reacting'
-    HOLDING = 'holding'
-    VERIFYING = 'verifying'
-    RESUMING = 'resuming'
-    SAFE = 'safe'
-
-
-class Collision(Protocol):
-    """What the machine needs to know of a collision."""
-
-    @property
-    def joint(self) -> str:
-        """Outermost joint beyond its threshold."""
-
-    @property
-    def link(self) -> str:
-        """Link that was hit."""
-
-
-class CollisionEvent(NamedTuple):
-    """A collision in its shortest form."""
-
-    joint: str
-    link: str
-
-
-class Directive(NamedTuple):
-    """What the controller shall follow in this cycle."""
-
-    phase: Phase
-    reference: Reference | None = None   # instead of the trajectory
-    anew: Flags | None = None            # joints whose reference begins anew now, (n,)
-    law: str | None = None               # instead of the chosen law
-    resume: bool = False                 # plan the rest of the trajectory now
-    damping: bool = False                # safe state
-
-
-TRACK = Directive(Phase.TRACKING)
-SAFE = Directive(Phase.SAFE, damping=True)
 
 
 class ReactionMachine:
@@ -94,20 +46,13 @@ class ReactionMachine:
         self.memory = PathMemory(options.memory)
         self._limits = limits
         self.agree_with(release)
-        self._over = spread('reaction.overreaction', options.overreaction, n)
-        self._own_inertia = own_inertia
-        self._inertia, self._drag = (
-            spread(f'reaction.{name}', values, n) if values else None
-            for name, values in (('inertia', options.inertia), ('drag', options.drag)))
-        self._stiffness = spread('reaction.stiffness', options.stiffness, n)
-        self._speed = spread('reaction.retract_speed', options.retract_speed, n)
-        self._distance = spread('reaction.retract_distance', options.retract_distance, n)
+        self._retreats = Retreats(n, options, limits, own_inertia, guard)
+        self._retreat: Retreat | None = None
         self._none = np.zeros(n)
         self._all = np.ones(n, bool)
         self._begun = False                       # a reaction, in this cycle
         self._led = False                         # the place to hold still moves
         self._contact = self._hold = self._none   # [rad] (n,)
-        self._admittance: Admittance | None = None
         self._impulse = self._none                # [Nm s] of the contact so far, (n,)
         self._way_back: Chain | None = None
         self._way_out: QuinticSpline | None = None
@@ -260,7 +205,7 @@ class ReactionMachine:
         self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
         self._hold = self._limits.inside(self._contact)
         self._way_back = None
-        self._admittance = None
+        self._retreat = None
         self._active = 'stop' if again else self.strategy
         self._resume_wanted = self._active == 'resume'
         if self._active == 'retrace':
@@ -294,38 +239,12 @@ class ReactionMachine:
         return Directive(self.phase, Reference.at_rest(self._hold), yielded)
 
     def _retract(self, residual: Array, dt: float) -> Directive:
-        # Fading: an end at once makes the arm brake, which would feel like a contact.
-        late = (self._time - self.options.reflex_time) / REFLEX_FADE
-        gain = 1.0 + (self._over - 1.0) * min(max(1.0 - late, 0.0), 1.0)
-        if self._admittance is None:
-            self._admittance = self._yielding(self._hold)
-        yielding = self._admittance
-        before, speed = yielding.x, yielding.v
-        over = self._time > self.options.timeout
-        slow = np.abs(speed).max() < self.options.rest_speed
-        # A stop at once would feel like a contact: in the end the arm coasts.
-        done = over or (slow and self._quiet_for > self.options.quiet_time)
-        x, v = yielding.coast(dt) if done else yielding.step(gain * residual, dt)
-        if not self._room_for(before, x, v):
-            x, v = yielding.brake(before, speed, dt)
-        q = self._limits.inside(self._hold + x)
-        if done and not v.any():
-            return self._rest_at(q, 'retracted')
-        return Directive(self.phase, Reference(q, v, self._none))
-
-    def _room_for(self, before: Array, x: Array, v: Array) -> bool:
-        """Neither the floor nor the arm itself is in the way of a retreat, or of its end."""
-        return self._guard is None or self._guard.allows(
-            self._hold + before, self._hold + x, 0.5 * v * np.abs(v) / self._limits.acceleration)
-
-    def _yielding(self, q: Array) -> Admittance:
-        """As light as an arm at q [rad], (n,), can be, unless the options say how light."""
-        own, limits = self._own_inertia(q), self._limits
-        return Admittance(inertia_like(own) if self._inertia is None else self._inertia,
-                          drag_like(own) if self._drag is None else self._drag,
-                          self._stiffness, np.minimum(self._speed, limits.velocity),
-                          (np.maximum(-self._distance, limits.lower - q),
-                           np.minimum(self._distance, limits.upper - q)), limits.acceleration)
+        if self._retreat is None:
+            self._retreat = self._retreats.begin(self._hold)
+        quiet = self._quiet_for > self.options.quiet_time
+        now = self._retreat.step(residual, self._time, quiet, dt)
+        return self._rest_at(now.q, 'retracted') if self._retreat.over else Directive(
+            self.phase, now)
 
     def _float(self, state: ArmState) -> Directive:
         limit = self.options.float_time
@@ -351,29 +270,14 @@ class ReactionMachine:
         return self._stay()
 
     def _begin_verifying(self) -> None:
-        way = self._way_out = self._plan_clearance()
+        way = self._way_out = way_to_clearance(self._hold, self._contact, self._impulse,
+                                               self.options, self._limits)
         if way is not None and self._guard is not None and not self._guard.allows_line(
                 self._hold, way.sample(way.duration).q):
             self._resume_wanted = False
             self.explanation = 'there is no room to regain clearance'
         else:
             self._enter(Phase.VERIFYING, 'residual is quiet; regaining clearance')
-
-    def _plan_clearance(self) -> QuinticSpline | None:
-        """Off in the direction in which the contact pushed, gently; None: far enough already."""
-        size = float(np.linalg.norm(self._impulse))
-        if size == 0.0:
-            return None
-        push = self._impulse / size
-        missing = self.options.clearance - float(push @ (self._hold - self._contact))
-        goal = self._limits.inside(self._hold + max(missing, 0.0) * push)
-        way = float(np.abs(goal - self._hold).max())
-        if way < SMALLEST_WAY:
-            return None
-        rest = np.zeros((2, len(goal)))
-        duration = max(PEAK_VELOCITY * way / self.options.clearance_speed,
-                       shortest_duration(goal - self._hold, self._limits))
-        return QuinticSpline([0.0, duration], [self._hold, goal], rest, rest)
 
     def _verify(self, residual: Array | None, lasting: str) -> Directive:
         """Regain clearance; then be quiet for a while. A moving arm also feels its friction."""
@@ -425,10 +329,3 @@ class ReactionMachine:
     def _enter(self, phase: Phase, text: str) -> None:
         self.phase, self.explanation = phase, text
         self._time, self._led, self._brake = 0.0, False, None
-
-
-def known_strategy(name: str) -> str:
-    """The name, if it is one."""
-    if name not in STRATEGIES:
-        raise UnknownName('reaction', name, STRATEGIES)
-    return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from armsense.errors import UnknownName
 from armsense.schema import quantity
 
 STRATEGIES = ('ignore', 'stop', 'retract', 'float', 'retrace', 'resume')
@@ -46,3 +47,10 @@ class ReactionOptions:
     attempts: int = quantity(2, low=0, text='resumptions of one trajectory')
     resume_timeout: float = quantity(30.0, unit='s', above=0, text='from a contact until the arm '
                                      'resumes; then the goal is aborted')
+
+
+def known_strategy(name: str) -> str:
+    """The name, if it is one."""
+    if name not in STRATEGIES:
+        raise UnknownName('reaction', name, STRATEGIES)
+    return name

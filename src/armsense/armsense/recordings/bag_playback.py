@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from armsense.errors import ArmsenseError
+from armsense.recordings.bag_files import is_bag, messages
 
 # Whose topic tells the namespace of the arm.
 _TELLING = {'armsense_msgs/msg/MotorStates': 'motor_states',
@@ -41,14 +42,13 @@ class BagPlayback:
             ArmsenseError: It holds no message of an arm.
         """
         self.path = path
-        self._reader = _bag_reader()
-        if not path.exists() or not self._reader.is_bag(path):
+        if not path.exists() or not is_bag(path):
             raise ArmsenseError(f'{path} is no bag (a rosbag2 folder, .mcap or .db3)')
         self.notes: list[str] = []
         self.types: dict[str, str] = {}
         prefix: str | None = None
         self.begin = self.end = -1       # [ns]
-        for message in self._reader.messages(path, self.notes):
+        for message in messages(path, self.notes):
             name = _TELLING.get(message.type, ' ')
             if prefix is None and message.topic.endswith(f'/{name}'):
                 prefix = message.topic.removesuffix(name)
@@ -99,15 +99,9 @@ class BagPlayback:
 
     def _read(self) -> Iterator[BagMessage]:
         stamp = self.begin
-        for m in self._reader.messages(self.path, []):
+        for m in messages(self.path, []):
             stamp = stamp if m.type in _OTHER_CLOCK else m.stamp
             yield BagMessage(self._relative(m.topic), m.type, stamp, m.data)
 
     def _relative(self, topic: str) -> str:
         return topic.removeprefix(self._prefix).lstrip('/')
-
-
-def _bag_reader() -> Any:
-    """Loaded with the first bag: the identification behind it takes seconds and much memory."""
-    from armsense.recordings import bag_reader
-    return bag_reader

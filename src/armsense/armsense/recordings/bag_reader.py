@@ -1,119 +1,78 @@
-"""Joint states in rosbag2 recordings: sqlite3 and MCAP, split, compressed, cut off.
-
-The storage files are read themselves: a metadata.yaml may be missing or belong to another bag.
-"""
+"""Joint states and motor states of a rosbag2 recording as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-import functools
-import os
+from collections.abc import Mapping
 from pathlib import Path
-import shutil
-import sqlite3
-import struct
-import tempfile
-from typing import Any, NamedTuple
+from typing import Any
 
-from mcap.records import Channel, Message, Schema
-from mcap.stream_reader import StreamReader
 import numpy as np
-from rosbags.interfaces import Nodetype, Typestore
+from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
 
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.identify.robot_file import SourceConfig
-from armsense.recordings.bag_facts import BagFacts
-from armsense.recordings.bag_topic import choose_states
-from armsense.recordings.fast_decoder import (
-    Damaged,
-    Field,
-    fields_of,
-    HEADER,
-    JOINT_STATE,
-    Layout,
-    MOTOR_STATES,
-)
-from armsense.recordings.row_filter import PARTS, RowFilter
-from armsense.recordings.row_store import MOST, RowStore
+from armsense.recordings.bag_files import BagFacts, messages, RawMessage
+from armsense.recordings.cdr import BadRecord, MessageType
+from armsense.recordings.columns import Columns, seconds
+from armsense.recordings.definitions import JOINT_STATE, message_type, MOTOR_STATES
+from armsense.recordings.rows import MOST, PARTS, RowFilter, RowStore
 from armsense.recordings.signals import Signals
 
-STORAGE = ('.db3', '.mcap')
-PACKED = ('.zstd', '.zst')
-ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 BATCH = 4096
 MOST_LAYOUTS = 8                     # that are remembered
+WANTED = {*PARTS, 'torque', 'stamp_ns', 'time_ns'}
 NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
 NEEDED = {                           # of motor states, by rosbags' names for their types
     'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
     **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), NUMBERS)}
-Progress = Callable[[float], None]
-
-
-class RawMessage(NamedTuple):
-    topic: str
-    type: str
-    stamp: int        # [ns] of recording
-    data: bytes       # CDR
-    definition: str   # text of the message type, '' where the bag has none
-
-
-def is_bag(path: Path) -> bool:
-    """Whether a file or folder looks like a rosbag2 recording."""
-    return bool(storage_files(path))
-
-
-def storage_files(path: Path) -> list[Path]:
-    """Storage files of a bag, in order of their names."""
-    candidates = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [p for p in candidates if p.is_file() and (
-        p.suffix in STORAGE or (p.suffix in PACKED and Path(p.stem).suffix in STORAGE))]
-
-
-def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
-    """All messages of a bag, file by file; what is cut off or damaged is noted."""
-    if not path.exists():
-        raise ArmsenseError(f'cannot read {path}: no such file or folder')
-    for file in storage_files(path):
-        yield from _messages(file, notes)
 
 
 def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
-             progress: Progress | None = None, most_rows: int = MOST) -> Signals:
+             most_rows: int = MOST) -> Signals:
     """Signals of `joints` from the topic of the robot file, in bounded memory.
 
     Args:
         path: File or folder.
         source: Topic and names; no topic: that of the only motor states.
         joints: Names of the joints.
-        progress: Told the share of the bag that is read, 0 to 1.
         most_rows: Samples that are kept; more are averaged in groups.
     """
-    if not path.exists():
-        raise ArmsenseError(f'cannot read {path}: no such file or folder')
     notes: list[str] = []
     topics: dict[str, str] = {}
     readers: dict[str, _Reader] = {}
-    files = storage_files(path)
-    total, seen = sum(file.stat().st_size for file in files), 0
-    for file in files:
-        for message in _messages(file, notes):
-            topics.setdefault(message.topic, message.type)
-            seen += len(message.data)
-            if not (message.type == MOTOR_STATES if source.topic is None
-                    else message.topic == source.topic):
-                continue
-            if message.topic not in readers:
-                readers[message.topic] = _Reader(source.names or joints, path, most_rows)
-            if readers[message.topic].take(message) and progress is not None:
-                progress(min(seen / max(total, 1), 1.0))
+    for message in messages(path, notes):
+        topics.setdefault(message.topic, message.type)
+        if not (message.type == MOTOR_STATES if source.topic is None
+                else message.topic == source.topic):
+            continue
+        if message.topic not in readers:
+            readers[message.topic] = _Reader(source.names or joints, path, most_rows)
+        readers[message.topic].take(message)
     if not topics:
         raise ArmsenseError(f'{path.name} holds no message' + (f' ({notes[0]})' if notes else ''))
     reader = readers[_chosen(path.name, topics, source.topic)]
     reader.finish()
-    if progress is not None:
-        progress(1.0)
     return reader.signals(notes)
+
+
+def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
+    """Topic of the motor states.
+
+    Args:
+        where: Name of the bag, for errors.
+        kinds: Types of its topics.
+        topic: That is wanted; None: the only one of that type.
+    """
+    candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
+    if topic is None and len(candidates) == 1:
+        return candidates[0]
+    if topic in candidates:
+        return str(topic)
+    if topic is None and candidates:
+        raise ArmsenseError(f'{where} has several arms; choose a topic: {", ".join(candidates)}')
+    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
+    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, where)
 
 
 def _chosen(where: str, topics: dict[str, str], topic: str | None) -> str:
@@ -131,8 +90,8 @@ class _Reader:
     def __init__(self, names: tuple[str, ...], path: Path, most_rows: int) -> None:
         self.names, self.path, self.where = names, path, path.name
         self.store = get_typestore(Stores.ROS2_JAZZY)
-        self.fields: dict[str, list[Field]] = {}
-        self.layouts: list[Layout] = []         # that came so far, the last one first
+        self.kinds: dict[str, MessageType] = {}
+        self.layouts: list[Columns] = []        # that came so far, the last one first
         self.batch: list[RawMessage] = []
         self.seen = self.damaged = self.others = 0
         self.reason = ''                        # why the first damaged message could not be read
@@ -142,16 +101,14 @@ class _Reader:
         self.usable = RowFilter(len(names))
         self.table = RowStore(2 + len(PARTS) * len(names), most_rows)
 
-    def take(self, message: RawMessage) -> bool:
-        """Keep a message; True: a batch is done."""
+    def take(self, message: RawMessage) -> None:
+        """Keep a message; a whole batch is decoded."""
         if self.batch and self.batch[0].type != message.type:
             self.finish()
             self.layouts.clear()
         self.batch.append(message)
-        if len(self.batch) < BATCH:
-            return False
-        self.finish()
-        return True
+        if len(self.batch) >= BATCH:
+            self.finish()
 
     def finish(self) -> None:
         """Decode what is kept, in the order of its coming."""
@@ -172,46 +129,47 @@ class _Reader:
         self.table.add(self.usable(rows[found]))
         self.batch.clear()
 
-    def _new_layout(self, message: RawMessage) -> Layout | None:
+    def _new_layout(self, message: RawMessage) -> Columns | None:
         """None: the message is damaged."""
-        if message.type not in self.fields:
+        if message.type not in self.kinds:
             self._learn(message)
         try:
-            layout = Layout.of(self.fields[message.type], message.data)
-        except Damaged as error:
+            layout = Columns(self.kinds[message.type], message.data)
+        except BadRecord as error:
             self.damaged += 1
             self.reason = self.reason or str(error)
             return None
         self.layouts = [layout, *self.layouts[:MOST_LAYOUTS - 1]]
         return layout
 
-    def _decode(self, layout: Layout, which: Any, rows: Any) -> bool:
+    def _decode(self, layout: Columns, which: Any, rows: Any) -> bool:
         """Fill the rows of messages of one layout; False: they are of other joints."""
         index = self._index(layout)
         if index is None:
             self.others += len(which)
             return False
-        batch = [self.batch[k].data for k in which]
-        stamps, arrays = layout.columns(batch)
-        time = layout.monotonic(batch)
-        if time is not None:                    # stamps as if their clock had never been set
+        columns = layout.cut([self.batch[k].data for k in which], WANTED)
+        stamps = seconds(columns)
+        if 'time_ns' in columns and columns['time_ns'].all():
+            time = 1e-9 * columns['time_ns']    # stamps as if their clock had never been set
             self.wall = stamps[0] - time[0] if self.wall is None else self.wall
             stamps = time + self.wall
-        if 'torque' in arrays:
-            arrays['effort'] = arrays['torque']
+        if 'torque' in columns:
+            columns['effort'] = columns['torque']
         parts = [stamps[:, None], np.array([[1e-9 * self.batch[k].stamp] for k in which])]
         for name in PARTS:
-            values = arrays.get(name, np.empty((len(which), 0)))
+            values = columns.get(name, np.empty((len(which), 0)))
             parts.append(values[:, index] if values.shape[1] > max(index)
                          else np.full((len(which), len(index)), np.nan))
         rows[which] = np.concatenate(parts, axis=1)
         return True
 
-    def _index(self, layout: Layout) -> list[int] | None:
+    def _index(self, layout: Columns) -> list[int] | None:
         """Places of the joints in a message; None: none of them is there."""
         present = layout.names
         if not present:     # such messages are of all joints of an arm
-            counts = {count for _, count in layout.arrays.values() if count}
+            counts = {slot.items for slot in layout.layout.slots
+                      if slot.code == 'd' and slot.items > 0}
             if counts <= {len(self.names)}:
                 return list(range(len(self.names)))
             self.strange_count = max(counts - {len(self.names)})
@@ -231,7 +189,7 @@ class _Reader:
                                 f'{JOINT_STATE} or {MOTOR_STATES} is needed')
         if message.type == MOTOR_STATES:
             self._learn_motor_states(message)
-        self.fields[message.type] = fields_of(self.store, message.type)
+        self.kinds[message.type] = message_type(message.type, self.store)
 
     def _learn_motor_states(self, message: RawMessage) -> None:
         if not message.definition:
@@ -305,111 +263,11 @@ def _whose(path: Path) -> str:
     facts = BagFacts.read(path)
     if facts is not None and facts.arm:
         return f'; the bag is of {facts.arm}'
-    fields = fields_of(get_typestore(Stores.ROS2_JAZZY), JOINT_STATE)
     for message in messages(path, []):
         if message.type == JOINT_STATE:
             try:
-                names = Layout.of(fields, message.data).names
-            except Damaged:
+                names = Columns(message_type(JOINT_STATE), message.data).names
+            except BadRecord:
                 continue
             return f'; joints of {message.topic}: {", ".join(names)}'
     return ''
-
-
-def deserialize(store: Typestore, message: RawMessage) -> Any:
-    """Any message as an object; what follows its last field is padding of the sender."""
-    little = message.data[:2] == b'\x00\x01'
-    kind = store.get_msgdef(message.type)
-    decode = kind.deserialize_cdr_le if little else kind.deserialize_cdr_be
-    return decode(message.data[HEADER:], 0, kind.cls, store)[0]
-
-
-def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
-    if file.suffix in PACKED:
-        with tempfile.TemporaryDirectory() as folder:
-            plain = Path(folder) / file.stem
-            try:
-                plain.write_bytes(_unpack(file.read_bytes()))
-            except Exception as error:   # zstd's own error, of one of two libraries
-                raise ArmsenseError(f'{file.name} cannot be unpacked: {error}') from error
-            yield from _messages(plain, notes)
-    elif file.suffix == '.db3' and (missing := _missing_bytes(file)):
-        notes.append(f'{file.name}: cut off, {missing} bytes are missing')
-        with tempfile.TemporaryDirectory() as folder:   # sqlite wants all pages, even if empty
-            padded = Path(folder) / file.name
-            shutil.copyfile(file, padded)
-            try:
-                os.truncate(padded, file.stat().st_size + missing)
-            except OSError as error:   # more than a disk holds: the header is damaged
-                raise ArmsenseError(f'{file.name} is damaged: {error.strerror}') from error
-            yield from _sqlite(padded, notes)
-    elif file.suffix == '.db3':
-        yield from _sqlite(file, notes)
-    else:
-        yield from _mcap(file, notes)
-
-
-def _missing_bytes(file: Path) -> int:
-    """What a cut-off sqlite file lacks: its header tells size and number of the pages."""
-    with file.open('rb') as stream:
-        header = stream.read(32)
-    if len(header) < 32 or not header.startswith(b'SQLite format 3'):
-        return 0
-    page_size, pages = struct.unpack('>H', header[16:18])[0], struct.unpack('>I', header[28:32])[0]
-    whole = int((65536 if page_size == 1 else page_size) * pages)
-    return max(0, whole - file.stat().st_size)
-
-
-def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
-    connection = sqlite3.connect(f'file:{file.resolve()}?immutable=1', uri=True)
-    connection.text_factory = functools.partial(str, encoding='utf-8', errors='replace')
-    try:
-        topics = {key: (str(name), str(kind)) for key, name, kind in
-                  connection.execute('SELECT id, name, type FROM topics')}
-        definitions: dict[str, str] = {}
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'message_definitions'"
-                              ).fetchone():
-            definitions = dict(connection.execute(
-                'SELECT topic_type, encoded_message_definition FROM message_definitions'))
-        for key, stamp, data in connection.execute(
-                'SELECT topic_id, timestamp, data FROM messages ORDER BY id'):
-            # Else a row of an empty or damaged page.
-            if key in topics and isinstance(stamp, int) and isinstance(data, bytes) and data:
-                name, kind = topics[key]
-                yield RawMessage(name, kind, stamp, _unpack(data),
-                                 str(definitions.get(kind, '')))
-    except Exception as error:   # as below: even MemoryError for a length that is none
-        notes.append(f'{file.name}: cut off or damaged, read as far as possible '
-                     f'({type(error).__name__}: {error})')
-    finally:
-        connection.close()
-
-
-def _mcap(file: Path, notes: list[str]) -> Iterator[RawMessage]:
-    schemas: dict[int, Schema] = {}
-    channels: dict[int, Channel] = {}
-    with file.open('rb') as stream:
-        try:
-            for record in StreamReader(stream).records:
-                if isinstance(record, Schema):
-                    schemas[record.id] = record
-                elif isinstance(record, Channel):
-                    channels[record.id] = record
-                elif isinstance(record, Message):
-                    channel = channels[record.channel_id]
-                    schema = schemas[channel.schema_id]
-                    yield RawMessage(channel.topic, schema.name, record.log_time,
-                                     _unpack(record.data), schema.data.decode())
-        except Exception as error:   # damaged bytes make the library raise what it will
-            notes.append(f'{file.name}: cut off or damaged, read as far as possible '
-                         f'({type(error).__name__})')
-
-
-def _unpack(data: bytes) -> bytes:
-    if not data.startswith(ZSTD_MAGIC):
-        return data
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        from backports import zstd
-    return bytes(zstd.decompress(data))

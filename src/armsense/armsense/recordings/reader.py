@@ -6,27 +6,27 @@ from pathlib import Path
 
 import numpy as np
 
-from armsense.drive import DriveReading, StrainLink
+from armsense.drive import StrainLink
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic_recording import ElasticRecording
-from armsense.identify.gaps import split_at_gaps
-from armsense.identify.preprocess import regular
-from armsense.identify.recording import Recording
+from armsense.identify.elastic.actuators import ElasticRecording
 from armsense.identify.robot_file import RobotFile, SourceConfig
+from armsense.identify.signals.filters import regular
+from armsense.identify.signals.recording import Recording, split_at_gaps
+from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
-from armsense.model.arm_model import ArmModel
-from armsense.recordings.bag_reader import is_bag, Progress, read_bag
+from armsense.recordings.bag_files import is_bag
+from armsense.recordings.bag_reader import read_bag
 from armsense.recordings.csv_reader import read_csv, TEXT
+from armsense.types import ArmState
 
 
-def read_recording(path: str | Path, robot: RobotFile, progress: Progress | None = None,
-                   ) -> tuple[Recording, tuple[str, ...]]:
+def read_recording(path: str | Path, robot: RobotFile) -> tuple[Recording, tuple[str, ...]]:
     """Joint angles and torques of a recording, and remarks on what was read."""
     path = Path(path)
     if not path.exists():
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     if is_bag(path):
-        signals = read_bag(path, robot.source, robot.joints, progress)
+        signals = read_bag(path, robot.source, robot.joints)
     elif path.suffix in TEXT or robot.source.files:
         signals = read_csv(path, robot.source, len(robot.joints))
     else:
@@ -69,19 +69,17 @@ def read_elastic(path: str | Path, config: ArmConfig, topic: str | None = None,
     return recordings, tuple(notes)
 
 
-def read_strain(path: str | Path, model: ArmModel,
+def read_strain(path: str | Path, model: Arm,
                 topic: str | None = None) -> tuple[Recording, tuple[str, ...]]:
     """Joint torques of an arm with elastic links: gauges where there are some, else motors."""
     config = model.config
-    if config is None:
-        raise ArmsenseError(f'{model.name} has no yaml that states its gauges')
     signals = read_bag(Path(path), SourceConfig(topic=topic), config.joint_names)
     if signals.strain is None:
         raise ArmsenseError(f'{signals.name}: no strains; an arm with elastic links needs them')
     link = StrainLink.from_config(config, model)
     tau = np.array(signals.effort)
     for k, (q, strain) in enumerate(zip(signals.position, signals.strain, strict=True)):
-        torque = link.link_torque(DriveReading(q, q, q, q, q, strain))
+        torque = link.link_torque(ArmState.rigid(q, q, strain=strain))
         tau[k] = np.where(link.gain > 0.0, torque, tau[k])
     return (Recording(signals.t, signals.position, tau, signals.velocity, signals.name),
             signals.notes)

@@ -14,10 +14,12 @@ import numpy as np
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from armsense.errors import ArmsenseError
-from armsense.identify.recording import Recording
 from armsense.identify.robot_file import SourceConfig
-from armsense.model import ArmModel
-from armsense.recordings.bag_reader import deserialize, messages, RawMessage, read_bag
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
+from armsense.recordings.bag_files import messages, RawMessage
+from armsense.recordings.bag_reader import read_bag
+from armsense.recordings.definitions import deserialize
 from armsense.trajectory import Limits, Trajectory
 
 FOLLOWED = 0.1         # [rad] largest distance from the planned motion
@@ -38,7 +40,7 @@ class Check(NamedTuple):
 class Run(NamedTuple):
     """What was driven."""
 
-    model: ArmModel
+    model: Arm
     motion: Trajectory
     start: float           # stamp at which the motion began [s]
     namespace: str = ''    # of the arm's topics, such as '/left'
@@ -149,4 +151,4 @@ def _decode(store: Any, message: RawMessage) -> Any:
         if not message.definition:
             raise ArmsenseError(f'the bag does not define {message.type}')
         store.register(get_types_from_msg(message.definition, message.type))
-    return deserialize(store, message)
+    return deserialize(store, message.type, message.data)

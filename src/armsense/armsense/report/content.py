@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from armsense.identify.friction_columns import UNITS
-from armsense.identify.identified_model import IdentifiedModel
-from armsense.identify.model_output import method
-from armsense.identify.validation import TorqueError
+from armsense.identify.friction.columns import UNITS
+from armsense.identify.model import IdentifiedModel, method
+from armsense.identify.signals.torque_error import TorqueError
 from armsense.jobs.identify_job import Identification
 from armsense.model.model_file import file_hash, Provenance
-from armsense.recordings.bag_facts import BagFacts
+from armsense.recordings.bag_files import BagFacts
 from armsense.report.evidence import Evidence
 from armsense.report.words import (
     excitation_words,

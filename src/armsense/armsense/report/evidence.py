@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armsense.identify.friction_columns import STATIC
-from armsense.identify.gaps import split_at_gaps
-from armsense.identify.identified_model import IdentifiedModel, Prediction
-from armsense.identify.preprocess import Motion
-from armsense.identify.uncertainty import BaseEstimate
-from armsense.identify.validation import (
+from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.friction.columns import STATIC
+from armsense.identify.model import IdentifiedModel, Prediction
+from armsense.identify.signals.filters import Motion
+from armsense.identify.signals.recording import split_at_gaps
+from armsense.identify.signals.torque_error import (
     correlation_factor,
     torque_error,
     TorqueError,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import numpy as np
 
 from armsense.excite.preview import COLORS
-from armsense.identify.identified_model import IdentifiedModel
+from armsense.identify.model import IdentifiedModel
 from armsense.report.evidence import Evidence, friction_curve
 from armsense.types import Array
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from armsense.boards.arm_driver import ArmDriver, DriverSettings, Mode
+from armsense.boards.arm_driver import ArmDriver
 from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.driver_settings import DriverSettings
 from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.joint_map import JointCommand, Reading
+from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.boards.protocol import by_name
 from armsense.boards.transport.link import SpiLink
-from armsense.boards.transport.loopback import LoopbackTransport
 from armsense.control.motion_controller import MotionController
 from armsense.detector import lasting_text
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
-from armsense.reaction.machine import CollisionEvent
+from armsense.model import Arm
 from armsense.sim.mujoco_plant import make_plant
 from armsense.sim.sensors import StrainGauges
-from armsense.types import ArmState, Array, Command
+from armsense.types import ArmState, Array, as_floats, Collision, Command
 from armsense.watch.collision_monitor import CollisionMonitor, MonitorResult
 from armsense.watch.state_estimator import StateEstimator
 
@@ -43,7 +44,7 @@ class Cycle(NamedTuple):
 class ClosedLoop:
     """One simulated arm with everything that drives and watches it."""
 
-    def __init__(self, model: ArmModel, *, plant_model: ArmModel | None = None,
+    def __init__(self, model: Arm, *, plant_model: Arm | None = None,
                  controller: MotionController | None = None,
                  monitor: CollisionMonitor | None = None, seed: int = 1, mismatch: float = 0.0,
                  noise: bool = True, noise_seed: int | None = None,
@@ -62,8 +63,6 @@ class ClosedLoop:
             home: Where the arm stands [rad], (n,); None: its home.
         """
         config = (plant_model or model).config
-        if config is None or model.config is None:
-            raise ArmsenseError('a simulated arm needs a configuration')
         self.model, self.config = model, config
         self.dt = 1.0 / config.rate
         self.plant = make_plant(config, seed=seed, mismatch=mismatch)
@@ -75,7 +74,7 @@ class ClosedLoop:
         links = [SpiLink(protocol, LoopbackTransport(self.rack.rack.port(b)))
                  for b in range(len(self.rack.rack.boards))]
         zero = self.plant.state.motor_position.tolist() if home is not None else motor_zero(
-            ArmModel.load(config))
+            Arm.load(config))
         self.driver = ArmDriver(config, guard_limits(model), links, DriverSettings(
             period=self.dt, board_timeout_ms=50), zero=zero)
         self.controller = controller or MotionController(model)
@@ -85,7 +84,7 @@ class ClosedLoop:
         self._estimator = StateEstimator(model.config)
         self.time = 0.0
         self._residual: Array | None = None
-        self._collision: CollisionEvent | None = None
+        self._collision: Collision | None = None
         self._collision_seq = 0
         self._lasting = ''
         self._enable()
@@ -117,13 +116,13 @@ class ClosedLoop:
 
     def _control(self, reading: Reading, enabled: bool) -> tuple[ArmState, Command | None]:
         arm = self._estimator.step(reading.position, reading.torque, reading.joint_position,
-                                   reading.strain, self.dt).arm
+                                   reading.strain, self.dt)
         if not enabled:
             self.controller.rest()
             return arm, None
         collision, self._collision = self._collision, None
         command = self.controller.step(arm, self._residual, collision, self.dt, self._lasting)
-        self.driver.give(JointCommand(*(values.tolist() for values in command)),
+        self.driver.give(as_floats(command),
                          self.driver.seq, self._collision_seq)
         return arm, command
 
@@ -137,7 +136,7 @@ class ClosedLoop:
         if result.detection is not None:
             joint = result.detection.joint
             hit = result.isolation.joint if result.isolation else joint
-            self._collision = CollisionEvent(self.model.joint_names[joint],
+            self._collision = Collision(self.model.joint_names[joint],
                                              self.model.link_names[hit])
             self._collision_seq = self.driver.seq
             self.driver.report_collision(self.driver.seq)

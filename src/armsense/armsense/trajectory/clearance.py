@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pinocchio as pin
 
-from armsense.model import ArmModel
+from armsense.geometry.urdf_shapes import link_name, read_shapes
+from armsense.model import Arm
 from armsense.trajectory.limits import Violation
 from armsense.trajectory.reference import sample_grid, Samples, Trajectory
 from armsense.types import Array
@@ -22,7 +23,7 @@ class Clearance:
     are pairs that already touch at home: their distance says nothing about a motion.
     """
 
-    def __init__(self, model: ArmModel, *, floor: float | None, self_distance: float) -> None:
+    def __init__(self, model: Arm, *, floor: float | None, self_distance: float) -> None:
         """Collect the shapes.
 
         Args:
@@ -31,19 +32,14 @@ class Clearance:
             self_distance: Smallest distance between links [m].
         """
         self.floor, self.self_distance = floor, self_distance
-        full = pin.buildModelFromXML(model.urdf)
-        locked = [full.getJointId(name) for name in list(full.names)[1:]
-                  if name not in model.joint_names]
-        shapes = pin.buildGeomFromUrdfString(full, model.urdf, pin.GeometryType.COLLISION)
-        if locked:
-            full, shapes = pin.buildReducedModel(full, shapes, locked, pin.neutral(full))
+        full, shapes = read_shapes(model)
         for shape in shapes.geometryObjects:
             shape.geometry.computeLocalAABB()
         self._model, self._data, self._shapes = full, full.createData(), shapes
         home = np.array(model.config.home) if model.config and model.config.home else None
         self._pair_up(np.zeros(model.n) if home is None else home)
         # Of the links that move: index, link, centre and half sides of the bounding box [m].
-        self._boxes = [(k, self._link(shape.name), (box.min_ + box.max_) / 2,
+        self._boxes = [(k, link_name(shape), (box.min_ + box.max_) / 2,
                         (box.max_ - box.min_) / 2)
                        for k, shape in enumerate(shapes.geometryObjects) if shape.parentJoint > 0
                        for box in [shape.geometry.aabb_local]]
@@ -145,12 +141,9 @@ class Clearance:
     def _place(self, q: Array) -> None:
         pin.updateGeometryPlacements(self._model, self._data, self._shapes, self._shape_data, q)
 
-    def _link(self, shape_name: str) -> str:
-        return str(shape_name.rsplit('_', 1)[0])
-
     def _pair_name(self, k: int) -> str:
         pair, shapes = self._shapes.collisionPairs[k], self._shapes.geometryObjects
-        return f'{self._link(shapes[pair.first].name)}-{self._link(shapes[pair.second].name)}'
+        return f'{link_name(shapes[pair.first])}-{link_name(shapes[pair.second])}'
 
 
 class Guard:

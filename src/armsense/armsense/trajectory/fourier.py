@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import Limits, motion_torque
 from armsense.trajectory.reference import sample_grid, Trajectory
 from armsense.trajectory.time_scaling import ramped
@@ -56,7 +56,7 @@ class Fourier:
         return Reference(self._center + q, dq, ddq, jerk, snap)
 
 
-def fourier_test(model: ArmModel, *, seed: int = 1, frequency: float = 0.25, harmonics: int = 3,
+def fourier_test(model: Arm, *, seed: int = 1, frequency: float = 0.25, harmonics: int = 3,
                  periods: float = 1.0, use: float = 0.7, center: ArrayLike | None = None,
                  floor: float | None = None) -> Trajectory:
     """A seeded Fourier motion that uses the fraction `use` of the tightest limit, at rest at ends.
@@ -94,13 +94,13 @@ def fourier_test(model: ArmModel, *, seed: int = 1, frequency: float = 0.25, har
                         f'limits; gravity alone takes {rest:.2f} of the torque')
 
 
-def _center(model: ArmModel, limits: Limits) -> Array:
-    if model.config is not None and model.config.home:
+def _center(model: Arm, limits: Limits) -> Array:
+    if model.config.home:
         return np.array(model.config.home)
     return 0.5 * (limits.lower + limits.upper)
 
 
-def _fill(motion: Trajectory, limits: Limits, model: ArmModel, middle: Array) -> float:
+def _fill(motion: Trajectory, limits: Limits, model: Arm, middle: Array) -> float:
     samples = sample_grid(motion, 0.01)
     room = np.minimum(limits.upper - middle, middle - limits.lower)
     parts = ((samples.q - middle) / room, samples.dq / limits.velocity,
@@ -109,6 +109,6 @@ def _fill(motion: Trajectory, limits: Limits, model: ArmModel, middle: Array) ->
     return float(max(np.abs(part).max() for part in parts))
 
 
-def _above(motion: Trajectory, model: ArmModel, floor: float) -> bool:
+def _above(motion: Trajectory, model: Arm, floor: float) -> bool:
     from armsense.trajectory.clearance import Clearance
     return not Clearance(model, floor=floor, self_distance=0.0).check(motion, 0.05)

@@ -19,7 +19,7 @@ import yaml
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory import Limits, QuinticSpline, sample_grid
 from armsense.trajectory.limits import check_samples, Violation
@@ -81,7 +81,7 @@ class Lesson:
 
 
 def clean(times: Sequence[float] | Array, positions: Sequence[Sequence[float]] | Array,
-          model: ArmModel, options: CleanOptions | None = None) -> Lesson:
+          model: Arm, options: CleanOptions | None = None) -> Lesson:
     """Make a recording driveable.
 
     Args:
@@ -154,7 +154,7 @@ def _peaks(away: Array, chosen: list[int], tolerance: float) -> list[int]:
     return found
 
 
-def _slow_down(t: Array, q: Array, limits: Limits, model: ArmModel,
+def _slow_down(t: Array, q: Array, limits: Limits, model: Arm,
                speed: float) -> tuple[Array, float]:
     """Times at which the waypoints keep all limits, and the factor by which they grew."""
     allowed, factor = limits.scaled(speed), 1.0

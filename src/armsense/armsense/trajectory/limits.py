@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.reference import sample_grid, Samples, Trajectory
 from armsense.types import Array
 
@@ -47,19 +47,15 @@ class Limits:
     torque: Array          # [Nm]
 
     @classmethod
-    def of(cls, model: ArmModel) -> Limits:
+    def of(cls, model: Arm) -> Limits:
         """Limits of an arm from its URDF and yaml; torque: the smaller of both."""
         lower, upper = model.position_limits
-        torque = model.effort_limits
-        acceleration, jerk = np.full(model.n, 30.0), np.full(model.n, 1000.0)
-        if model.config is not None:
-            joints = list(model.config.joints.values())
-            acceleration = np.array([j.acceleration_limit for j in joints])
-            jerk = np.array([j.jerk_limit for j in joints])
-            torque = np.minimum(torque, [j.torque_limit for j in joints])
+        joints = list(model.config.joints.values())
         return cls(joints=model.joint_names, lower=lower, upper=upper,
-                   velocity=model.velocity_limits, acceleration=acceleration, jerk=jerk,
-                   torque=torque)
+                   velocity=model.velocity_limits,
+                   acceleration=np.array([j.acceleration_limit for j in joints]),
+                   jerk=np.array([j.jerk_limit for j in joints]),
+                   torque=np.minimum(model.effort_limits, [j.torque_limit for j in joints]))
 
     def inside(self, q: Array) -> Array:
         """The nearest position within the limits [rad], (n,)."""
@@ -76,14 +72,14 @@ class Limits:
                        acceleration=self.acceleration * factor, jerk=self.jerk * factor)
 
 
-def check_motion(trajectory: Trajectory, limits: Limits, model: ArmModel | None = None,
+def check_motion(trajectory: Trajectory, limits: Limits, model: Arm | None = None,
                  step: float = 0.004) -> list[Violation]:
     """Joint limits (and, with a model, torque limits) that the trajectory breaks."""
     return check_samples(sample_grid(trajectory, step), limits, model)
 
 
 def check_samples(samples: Samples, limits: Limits,
-                  model: ArmModel | None = None) -> list[Violation]:
+                  model: Arm | None = None) -> list[Violation]:
     """As `check_motion`, on a grid."""
     found = [*_beyond('position', samples.q, samples.t, limits, limits.lower, limits.upper)]
     for kind, values in (('velocity', samples.dq), ('acceleration', samples.ddq),
@@ -99,17 +95,15 @@ def check_samples(samples: Samples, limits: Limits,
     return found
 
 
-def motion_torque(samples: Samples, model: ArmModel) -> Array:
+def motion_torque(samples: Samples, model: Arm) -> Array:
     """Motor torque of a motion, friction included, springs taken as rigid [Nm], (N, n)."""
     torque = model.inverse_dynamics_batch(samples.q, samples.dq, samples.ddq)
-    if model.config is not None:
-        joints = list(model.config.joints.values())
-        rotor = np.array([j.reflected_inertia for j in joints]) - model.armature
-        viscous = np.array([j.friction.viscous for j in joints])
-        coulomb = np.array([j.friction.coulomb for j in joints])
-        torque = (torque + rotor * samples.ddq + viscous * samples.dq
-                  + coulomb * np.sign(samples.dq))
-    return torque
+    joints = list(model.config.joints.values())
+    rotor = np.array([j.reflected_inertia for j in joints]) - model.armature
+    viscous = np.array([j.friction.viscous for j in joints])
+    coulomb = np.array([j.friction.coulomb for j in joints])
+    return np.asarray(torque + rotor * samples.ddq + viscous * samples.dq
+                      + coulomb * np.sign(samples.dq))
 
 
 def _beyond(kind: str, values: Array, times: Array, limits: Limits, low: Array,

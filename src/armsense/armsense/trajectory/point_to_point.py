@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import check_samples, Limits
 from armsense.trajectory.quintic_spline import QuinticSpline
 from armsense.trajectory.reference import sample_grid
@@ -28,7 +28,7 @@ def shortest_duration(way: Array, limits: Limits) -> float:
 
 
 def point_to_point(start: ArrayLike, goal: ArrayLike, limits: Limits,
-                   model: ArmModel | None = None, speed: float = 1.0) -> QuinticSpline:
+                   model: Arm | None = None, speed: float = 1.0) -> QuinticSpline:
     """Straight line in joint space within the limits.
 
     Args:

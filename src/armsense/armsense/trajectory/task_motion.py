@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 from armsense.trajectory.point_to_point import shortest_duration
 from armsense.trajectory.quintic_spline import QuinticSpline
@@ -48,7 +48,7 @@ def _damped(J: Array, A: Array, v: Array, threshold: float, damping: float) -> A
     return np.asarray(vectors.dot(vectors.T.dot(v) / values).dot(J))
 
 
-def inverse_kinematics(model: ArmModel, position: ArrayLike, start: ArrayLike,
+def inverse_kinematics(model: Arm, position: ArrayLike, start: ArrayLike,
                        tolerance: float = 1e-4) -> Array:
     """Joint angles within the limits that bring the tool to a position, from a start nearby.
 
@@ -72,7 +72,7 @@ def inverse_kinematics(model: ArmModel, position: ArrayLike, start: ArrayLike,
                         f'from here; it stays {missing:.3f} m away')
 
 
-def follow_task_path(model: ArmModel, start: ArrayLike, path: Callable[[float], TaskReference],
+def follow_task_path(model: Arm, start: ArrayLike, path: Callable[[float], TaskReference],
                      duration: float, step: float = 0.02, gain: float = 10.0) -> QuinticSpline:
     """Joint motion along a tool path: the reference generator of thesis 004, fig. 2.6.
 
@@ -100,7 +100,7 @@ def follow_task_path(model: ArmModel, start: ArrayLike, path: Callable[[float], 
     return QuinticSpline(times, np.array(rows))
 
 
-def pick_and_place(model: ArmModel, *, swing: float = 0.7, depth: float = 0.08,
+def pick_and_place(model: Arm, *, swing: float = 0.7, depth: float = 0.08,
                    speed: float = 0.7, start: ArrayLike | None = None) -> QuinticSpline:
     """Home, down and up on one side, down and up on the other, home; at rest at each waypoint.
 
@@ -126,7 +126,7 @@ def pick_and_place(model: ArmModel, *, swing: float = 0.7, depth: float = 0.08,
     return QuinticSpline(times, poses, rest, rest)
 
 
-def _lowered(model: ArmModel, q: Array, depth: float) -> Array:
+def _lowered(model: Arm, q: Array, depth: float) -> Array:
     """The tool lower by `depth` [m] with the smallest joint motion; it may also move sideways."""
     lower, upper = model.position_limits
     goal = model.frame_pose(q)[2, 3] - depth

@@ -17,7 +17,7 @@ from armsense.detector import (
     Thresholds,
 )
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import FORMAT, ModelFile, Provenance, ResidualStatistics
 from armsense.types import Array
 from armsense.watch import Tape, watch
@@ -34,7 +34,7 @@ class Calibration(NamedTuple):
     thresholds: Thresholds
 
 
-def free_residuals(model: ArmModel, config: DetectionConfig, tape: Tape,
+def free_residuals(model: Arm, config: DetectionConfig, tape: Tape,
                    observer: str | None = None) -> Array:
     """Residuals of a collision-free tape [Nm], (M, n), those that are valid and settled."""
     silent = fixed_thresholds(np.full(model.n, 1e9))
@@ -84,7 +84,7 @@ def count_alarms(residuals: Sequence[Array], thresholds: Thresholds, config: Det
     return alarms
 
 
-def store(path: Path, model: ArmModel, calibration: Calibration, method: str,
+def store(path: Path, model: Arm, calibration: Calibration, method: str,
           sources: Sequence[Path] = ()) -> ModelFile:
     """Write into a model file, whole or not at all; what else it holds stays."""
     if path.exists():

@@ -30,9 +30,9 @@ from armsense.detector import (
     touchable,
 )
 from armsense.drive import make_drive
-from armsense.errors import ArmsenseError, BadValue
+from armsense.errors import BadValue
 from armsense.geometry.link_shapes import link_capsules
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.observer import make_observer, ObserverOptions
 from armsense.observer.options import DEFAULT_OPTIONS
@@ -67,7 +67,7 @@ class DetectionConfig:
     detector: DetectorOptions = field(default_factory=DetectorOptions)
 
     @classmethod
-    def of(cls, model: ArmModel, path: str | Path | None = None) -> DetectionConfig:
+    def of(cls, model: Arm, path: str | Path | None = None) -> DetectionConfig:
         """Block of an arm; one without a block gets the defaults."""
         file = Path(path) if path is not None else share.find('config/detection.yaml')
         blocks = schema.read_yaml(file)
@@ -80,17 +80,15 @@ class DetectionConfig:
         """Bandwidth of the residual, averaged over the joints [1/s]."""
         return float(np.mean(self.gains or self.gain))
 
-    def thresholds(self, model: ArmModel) -> Thresholds:
+    def thresholds(self, model: Arm) -> Thresholds:
         """Fixed thresholds of an arm without calibration."""
         if self.threshold:
             return fixed_thresholds(self.threshold)
-        if model.config is None:
-            raise ArmsenseError(f'{model.name} has neither thresholds nor torque limits')
         return fixed_thresholds([SHARE_OF_TORQUE * j.torque_limit
                                  for j in model.config.joints.values()])
 
 
-def release_level(model: ArmModel, config: DetectionConfig | None = None,
+def release_level(model: Arm, config: DetectionConfig | None = None,
                   thresholds: Thresholds | None = None) -> Array:
     """Residual below which the arm's detector calls a contact ended [Nm], (n,).
 
@@ -119,7 +117,7 @@ class MonitorResult(NamedTuple):
 class CollisionMonitor:
     """Watches one arm."""
 
-    def __init__(self, model: ArmModel, config: DetectionConfig | None = None,
+    def __init__(self, model: Arm, config: DetectionConfig | None = None,
                  thresholds: Thresholds | None = None, observer: str | None = None) -> None:
         """Prepare for an arm.
 
@@ -129,8 +127,6 @@ class CollisionMonitor:
             thresholds: Calibrated ones; None: those of the configuration.
             observer: Another observer than the configured one.
         """
-        if model.config is None:
-            raise ArmsenseError('a collision monitor needs an arm with a configuration')
         self.model = model
         self.config = config or DetectionConfig.of(model)
         self.drive = make_drive(model.config, model=model)
@@ -177,8 +173,8 @@ class CollisionMonitor:
             self.observer.reset()
             self.detector.reset()
         self._enabled = enabled
-        q, dq = state.arm.q, state.arm.dq
-        link_torque = self.drive.link_torque(state.drive)
+        q, dq = state.q, state.dq
+        link_torque = self.drive.link_torque(state)
         if motion is not None:
             link_torque = link_torque - self.model.base_motion_torque(q, dq, motion)
         if not self.estimator.settled:
@@ -205,9 +201,8 @@ class CollisionMonitor:
         self.observer.reset()
         self.detector.reset()
 
-    def set_model(self, model: ArmModel) -> None:
+    def set_model(self, model: Arm) -> None:
         """Go on with other inertias (a payload); residual and contacts begin anew."""
-        assert model.config is not None
         self.model = self.observer.model = model
         self.drive = make_drive(model.config, model=model)
         self.observer.reset()

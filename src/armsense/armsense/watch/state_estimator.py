@@ -1,6 +1,6 @@
 """From what the boards report to what controllers and observers need.
 
-Both use this one module, so that they see the same arm. Velocities come from the positions by
+Both use this one module, each with a window of its own. Velocities come from the positions by
 weighted regression (see `velocity`): the boards' own estimate is a filtered difference of counts,
 with a lag that differs between firmwares.
 """
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from armsense.drive.reading import DriveReading
 from armsense.errors import ArmsenseError
 from armsense.model.arm_config import ArmConfig
 from armsense.schema import quantity
@@ -26,17 +24,15 @@ NO_LINK_SIDE = ('the states have no joint_position; an arm with elastic joints n
 
 @dataclass(frozen=True, kw_only=True)
 class VelocityOptions:
-    """Regression that turns positions into velocities; coarse encoders need a longer window."""
+    """Regression that turns positions into velocities; coarse encoders need a longer window.
+
+    The default is the controller's: with the 8 samples of laas4's observer (detection.yaml) its
+    torques would be nearly twice as rough, 0.061 instead of 0.034 Nm from sample to sample. An
+    observer with 12 would report a push 1 ms later (`./armsense bench velocity --windows`).
+    """
 
     window: int = quantity(12, low=2, high=500, text='samples')
     degree: int = quantity(1, low=1, high=2, text='1: least noise; 2: no lag while accelerating')
-
-
-class EstimatedState(NamedTuple):
-    """One cycle."""
-
-    arm: ArmState           # for control laws
-    drive: DriveReading     # for the torque on the links
 
 
 class StateEstimator:
@@ -58,11 +54,10 @@ class StateEstimator:
             for _ in range(2))
         self._elastic = any(joint.elastic is not None for joint in config.joints.values())
         self.settled = True   # no velocity of the last sample rests on a short window after a gap
-        self._per_ampere = np.array([j.torque_per_ampere for j in config.joints.values()])
 
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float],
-             dt: float) -> EstimatedState:
+             dt: float) -> ArmState:
         """Take one sample.
 
         Args:
@@ -84,12 +79,10 @@ class StateEstimator:
         elif self._elastic:
             raise ArmsenseError(NO_LINK_SIDE)
         gauges = np.array(strain, float) if len(strain) else None
-        current = tau / self._per_ampere
-        return EstimatedState(ArmState(q, dq, theta, dtheta, tau, gauges),
-                              DriveReading(theta, dtheta, current, q, dq, gauges))
+        return ArmState(q, dq, theta, dtheta, tau, gauges)
 
     def batch(self, position: Array, torque: Array, joint_position: Array,
-              strain: Array) -> DriveReading:
+              strain: Array) -> ArmState:
         """A recording at the nominal period at once, each (N, n), gaps and NaN excluded.
 
         The first samples, which have no full window behind them, are stepped through.
@@ -110,8 +103,7 @@ class StateEstimator:
             q, dq = joint_position, velocity(self._joint, joint_position)
         elif self._elastic:
             raise ArmsenseError(NO_LINK_SIDE)
-        return DriveReading(position, dtheta, torque / self._per_ampere, q, dq,
-                            strain if strain.shape[1] else None)
+        return ArmState(q, dq, position, dtheta, torque, strain if strain.shape[1] else None)
 
     def reset(self) -> None:
         """Forget the past, after a pause."""

@@ -16,9 +16,8 @@ import numpy as np
 
 from armsense.detector import Detection
 from armsense.drive import Drive, RigidDrive
-from armsense.drive.reading import DriveReading
 from armsense.observer import Observer
-from armsense.types import Array, Flags
+from armsense.types import ArmState, Array, Flags
 from armsense.watch.collision_monitor import CollisionMonitor
 from armsense.watch.tape import named_link, SECOND, Tape, Trace
 from armsense.watch.tape import watch as watch_every_sample
@@ -36,8 +35,8 @@ def watch_all(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
     if not all(_regular(monitor, tape) for monitor in monitors):
         return [watch_every_sample(monitor, tape) for monitor in monitors]
     first = monitors[0]
-    reading = first.estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
-    torque = link_torques(first.drive, reading)
+    states = first.estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
+    torque = link_torques(first.drive, states)
     steps = np.diff(tape.stamp, prepend=tape.stamp[0]) * 1e-9
     resets = tape.enabled & ~np.concatenate([[False], tape.enabled[:-1]])
     known: dict[type[Observer], _Observed] = {}   # what differs by the filter alone
@@ -47,21 +46,21 @@ def watch_all(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
         if kind in known:
             observed = _filter(monitor.observer, known[kind], steps, resets)
         else:
-            observed = known[kind] = _observe(monitor.observer, reading, torque, steps, resets)
-        traces.append(_trace(monitor, tape, reading, observed, steps, resets))
+            observed = known[kind] = _observe(monitor.observer, states, torque, steps, resets)
+        traces.append(_trace(monitor, tape, states, observed, steps, resets))
     return traces
 
 
-def _trace(monitor: CollisionMonitor, tape: Tape, reading: DriveReading, observed: _Observed,
+def _trace(monitor: CollisionMonitor, tape: Tape, states: ArmState, observed: _Observed,
            steps: Array, resets: Flags) -> Trace:
     raw, filtered, anchored = observed
     valid = anchored & tape.enabled
     threshold = np.broadcast_to(np.array(monitor.detector.thresholds.constant), filtered.shape)
     exceeded = _hold(np.abs(filtered) > threshold, valid, resets)
-    detections, lasting, lasts_for = _detect(monitor, filtered, reading.joint_velocity, exceeded,
+    detections, lasting, lasts_for = _detect(monitor, filtered, states.dq, exceeded,
                                              steps, valid, resets)
     time = (tape.stamp - tape.stamp[0]) / SECOND
-    return Trace(time, reading.joint_position, reading.joint_velocity, raw, filtered, threshold,
+    return Trace(time, states.q, states.dq, raw, filtered, threshold,
                  exceeded, lasting, lasts_for, valid, tuple(detections),
                  tuple(named_link(monitor, detection) for _, detection in detections))
 
@@ -87,17 +86,17 @@ class _Observed(NamedTuple):
     valid: Flags      # (N,)
 
 
-def link_torques(drive: Drive, reading: DriveReading) -> Array:
+def link_torques(drive: Drive, states: ArmState) -> Array:
     """Of a whole recording [Nm], (N, n)."""
     if isinstance(drive, RigidDrive):
-        return drive.link_torque(reading)
-    rows = zip(*(part for part in reading if part is not None), strict=True)
-    return np.array([drive.link_torque(DriveReading(*row)) for row in rows])
+        return drive.link_torque(states)
+    rows = zip(*(part for part in states if part is not None), strict=True)
+    return np.array([drive.link_torque(ArmState(*row)) for row in rows])
 
 
-def _observe(observer: Observer, reading: DriveReading, torque: Array, steps: Array,
+def _observe(observer: Observer, states: ArmState, torque: Array, steps: Array,
              resets: Flags) -> _Observed:
-    q, dq = reading.joint_position, reading.joint_velocity
+    q, dq = states.q, states.dq
     raw, filtered = np.empty_like(q), np.empty_like(q)
     valid = np.zeros(len(q), bool)
     step, starts = observer.step, resets.tolist()

@@ -22,7 +22,8 @@ class MonitorOptions:
 
     capacity: float = quantity(unit='N', above=0)
     noise: float = quantity(unit='N', low=0)
-    stale_time: float = quantity(0.2, unit='s', above=0, text='without a reading')
+    stale_time: float = quantity(0.2, unit='s', above=0,
+                                 text='without a reading until a cell is invalid')
     frozen_time: float = quantity(
         1.0, unit='s', above=0, text='with the same counts, which a live converter never has')
     rest_time: float = quantity(0.5, unit='s', above=0, text='averaged for tare and calibration')

@@ -10,7 +10,6 @@ name::
 CAN boards (`udriver_can`) exchange small messages instead of one frame; see `udriver_can`.
 """
 
-from armsense.boards.protocol.crc import crc32_mpeg2
 from armsense.boards.protocol.errors import (
     AllOnes,
     AllZeros,
@@ -31,7 +30,7 @@ from armsense.boards.protocol.messages import (
     MotorState,
 )
 from armsense.boards.protocol.registry import by_name, SPI_PROTOCOLS
-from armsense.boards.protocol.spi import SpiProtocol
+from armsense.boards.protocol.spi import crc32_mpeg2, SpiProtocol
 
 __all__ = [
     'SPI_PROTOCOLS',

@@ -1,10 +1,8 @@
-"""How frames reach the boards: spidev, Unix SEQPACKET, loopback; python-can for CAN boards."""
+"""How frames reach the boards: spidev, Unix SEQPACKET; python-can for CAN boards."""
 
 from armsense.boards.transport.base import SpiTransport, TransportUnavailable
 from armsense.boards.transport.can_bus import open_can_bus, SeqpacketBus
-from armsense.boards.transport.counters import LinkCounters, LinkSummary, Outcome
-from armsense.boards.transport.link import Exchange, SpiLink
-from armsense.boards.transport.loopback import LoopbackTransport
+from armsense.boards.transport.link import Exchange, LinkCounters, LinkSummary, Outcome, SpiLink
 from armsense.boards.transport.seqpacket import SeqpacketTransport
 from armsense.boards.transport.spi_device import SpidevTransport
 
@@ -12,7 +10,6 @@ __all__ = [
     'Exchange',
     'LinkCounters',
     'LinkSummary',
-    'LoopbackTransport',
     'Outcome',
     'SeqpacketBus',
     'SeqpacketTransport',

@@ -25,14 +25,14 @@ from armsense.sim.campaign.results import pareto_front, summarise
 from armsense.sim.campaign.setup import Known, Setup, worker
 from armsense.sim.campaign.tasks import arm_of, CHUNK, run_task, Task
 
-Progress = Callable[[str, int, int], None]   # what, done, of how many
+Counted = Callable[[str, int, int], None]   # what, done, of how many
 
 
 class Campaign:
     """One arm, all observers."""
 
     def __init__(self, setup: Setup, folder: Path, jobs: int = 1, scheduler: str | None = None,
-                 progress: Progress | None = None) -> None:
+                 progress: Counted | None = None) -> None:
         """Prepare.
 
         Args:
@@ -73,7 +73,6 @@ class Campaign:
             summary['threshold_nm'] = [[round(x, 4) for x in self.known.limits[name, arm].constant]
                                        for arm in range(setup.arms)]
         best = here.config.observer if here.config.observer in observers else setup.observers[0]
-        assert here.nominal.config is not None
         return {**observers[best], 'observer': best, 'noise': setup.variation.noise,
                 'identified_percent': [self.records[f'identification-{k}']['errors_percent']
                                        for k in range(len(self.known.models))],
@@ -126,7 +125,6 @@ class Campaign:
 
     def _fit(self, residuals: list[Any]) -> Thresholds:
         here, setup = worker(self.setup), self.setup
-        assert here.nominal.config is not None
         options = here.config.detector
         return fit_false_alarm_threshold(
             np.concatenate(residuals).astype(float), 1.0 / here.nominal.config.rate,

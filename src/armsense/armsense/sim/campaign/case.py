@@ -14,7 +14,7 @@ import numpy as np
 from armsense.detector import LinkCapsule
 from armsense.errors import ArmsenseError
 from armsense.geometry.link_shapes import link_capsules
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.free_motion import Poses
 from armsense.trajectory import point_to_point, QuinticSpline
 from armsense.types import Array
@@ -61,7 +61,7 @@ class Case(NamedTuple):
 class CaseMaker:
     """Draws cases for one arm."""
 
-    def __init__(self, model: ArmModel) -> None:
+    def __init__(self, model: Arm) -> None:
         self.model, self.poses = model, Poses(model)
         self.capsules = link_capsules(model)
         config = model.config

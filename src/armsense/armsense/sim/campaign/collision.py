@@ -8,7 +8,7 @@ import numpy as np
 
 from armsense.control.goal import GoalRefused
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.case import BEFORE, Case, CaseMaker
 from armsense.sim.campaign.individual import Individual
 from armsense.sim.campaign.recorder import Recorder, TrueContact
@@ -53,7 +53,7 @@ class Truth(NamedTuple):
         return float(np.abs(self.torque).max() / self.peak)
 
 
-class Collision(NamedTuple):
+class RecordedCollision(NamedTuple):
     """Tape and truth of one case."""
 
     seed: int
@@ -61,7 +61,7 @@ class Collision(NamedTuple):
     truth: Truth
 
 
-def record_collision(maker: CaseMaker, individual: Individual, seed: int) -> Collision:
+def record_collision(maker: CaseMaker, individual: Individual, seed: int) -> RecordedCollision:
     """Simulate the case of a seed; one that misses the arm is drawn again."""
     for attempt in range(RETRIES):
         case = maker.draw(seed, attempt)
@@ -70,7 +70,7 @@ def record_collision(maker: CaseMaker, individual: Individual, seed: int) -> Col
         except (GoalRefused, BadValue):   # the way is not free, or the obstacle stands in the arm
             continue
         if recorder.contacts:
-            return Collision(seed, recorder.tape(), _truth(case, recorder, maker.model))
+            return RecordedCollision(seed, recorder.tape(), _truth(case, recorder, maker.model))
     raise ArmsenseError(f'{maker.model.name}: none of {RETRIES} cases of seed {seed} touched')
 
 
@@ -97,7 +97,7 @@ def _run(case: Case, individual: Individual) -> Recorder:
     return recorder
 
 
-def _truth(case: Case, recorder: Recorder, model: ArmModel) -> Truth:
+def _truth(case: Case, recorder: Recorder, model: Arm) -> Truth:
     first = recorder.contacts[0]
     link, begin = first.contact.link, first.number
     contacts = [c for c in recorder.contacts if c.contact.link == link]
@@ -112,12 +112,12 @@ def _truth(case: Case, recorder: Recorder, model: ArmModel) -> Truth:
                  bool(sudden.max() >= limit))
 
 
-def force_to_feel(model: ArmModel, link: str) -> float:
+def force_to_feel(model: Arm, link: str) -> float:
     """Force that must not be missed on a link [N]."""
     return HAND_LIMIT if model.moving_joint(link) == model.n - 1 else INNER_LIMIT
 
 
-def _torque(model: ArmModel, contact: TrueContact) -> Array:
+def _torque(model: Arm, contact: TrueContact) -> Array:
     """Joint torques of a true force [Nm], (n,)."""
     link, point, force = contact.contact.link, contact.contact.point, contact.contact.force
     T = model.frame_pose(contact.q, link)

@@ -8,7 +8,7 @@ import numpy as np
 
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.sim.campaign.individual import Individual
 from armsense.sim.campaign.recorder import Recorder
 from armsense.trajectory import (
@@ -76,7 +76,7 @@ def _drive(recorder: Recorder, poses: Poses, rng: np.random.Generator, until: fl
 class Poses:
     """Poses of an arm at which it touches neither the floor nor itself."""
 
-    def __init__(self, model: ArmModel) -> None:
+    def __init__(self, model: Arm) -> None:
         config = ControllerConfig.of(model)
         self.model, self.limits = model, Limits.of(model)
         self._floor, self._distance = config.floor, config.self_distance

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from armsense.drive import make_drive
 from armsense.identify.identify import identify, Options
-from armsense.identify.model_output import model_file
-from armsense.identify.recording import Recording
-from armsense.model import ArmModel
+from armsense.identify.model import model_file
+from armsense.identify.signals.recording import Recording
+from armsense.model import Arm
 from armsense.model.model_file import ModelFile, Provenance
 from armsense.sim.campaign.free_motion import record_free, SETTLE
 from armsense.sim.campaign.individual import Individual
@@ -33,25 +33,22 @@ def identify_arm(individual: Individual, seed: int, seconds: float | None = None
     found = identify([_recording(model, tape, rigid)], model, options)
     errors = {'train_percent': found.train.percent}
     if rigid:
-        assert model.config is not None
         gears = {name: joint.gear_ratio for name, joint in model.config.joints.items()}
         return model_file(found, (), errors, gears)
     return ModelFile.create(found.model, found.parameters, Provenance.now(
         'physically consistent least squares', (), {'train': found.train.percent}))
 
 
-def _rigid(model: ArmModel) -> bool:
-    assert model.config is not None
+def _rigid(model: Arm) -> bool:
     return all(joint.drive == 'rigid' for joint in model.config.joints.values())
 
 
-def _recording(model: ArmModel, tape: Tape, rigid: bool) -> Recording:
+def _recording(model: Arm, tape: Tape, rigid: bool) -> Recording:
     """Positions and torques of the moving arm."""
-    assert model.config is not None
     estimator = StateEstimator(model.config, DetectionConfig.of(model).velocity)
-    reading = estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
+    states = estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
     time = tape.stamp * 1e-9
     keep = time > time[0] + SETTLE
-    torque = tape.torque if rigid else link_torques(make_drive(model.config, model=model), reading)
-    return Recording(time[keep], reading.joint_position[keep], torque[keep], name=model.name)
+    torque = tape.torque if rigid else link_torques(make_drive(model.config, model=model), states)
+    return Recording(time[keep], states.q[keep], torque[keep], name=model.name)
 

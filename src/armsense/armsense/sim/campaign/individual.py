@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.arm_config import ArmConfig, JointConfig
 from armsense.schema import quantity
 from armsense.sim.closed_loop import ClosedLoop
@@ -33,7 +33,7 @@ class Variation:
 class Individual:
     """An arm of the series."""
 
-    def __init__(self, model: ArmModel, variation: Variation, seed: int,
+    def __init__(self, model: Arm, variation: Variation, seed: int,
                  files: ArmConfig | None = None) -> None:
         """Draw an arm.
 
@@ -54,7 +54,7 @@ class Individual:
             payload = float(self.variation.payload * rng.uniform())   # [kg]
             friction = float(np.clip(1.0 + self.variation.friction * rng.standard_normal(),
                                      0.3, 2.0))
-        truth = ArmModel.load(replace(self._files, joints={
+        truth = Arm.load(replace(self._files, joints={
             name: _changed(joint, friction, self.variation.noise)
             for name, joint in self._files.joints.items()}))
         loop = ClosedLoop(self.model, plant_model=truth, seed=self.seed,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.boards.arm_driver import Mode
 from armsense.boards.joint_map import Reading
+from armsense.boards.mode import Mode
 from armsense.sim.closed_loop import ClosedLoop, Cycle
 from armsense.sim.plant import Contact
 from armsense.trajectory import Trajectory

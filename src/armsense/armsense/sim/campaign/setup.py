@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from armsense import schema
 from armsense.detector import Thresholds
-from armsense.model import ArmModel
+from armsense.model import Arm
 from armsense.model.model_file import file_hash, ModelFile
 from armsense.observer import OBSERVERS
 from armsense.sim.campaign.case import CaseMaker
@@ -29,7 +29,7 @@ class Setup:
     model_file: str = ''                    # of all arms; '': each is identified
     detection: str = ''                     # yaml of observers; '': config/detection.yaml
     variation: Variation = Variation()
-    observers: tuple[str, ...] = OBSERVERS
+    observers: tuple[str, ...] = tuple(OBSERVERS)
     seed: int = 1
     rate_per_hour: float = 0.5              # [1/h] false alarms that thresholds are made for
     confidence: float = 0.9                 # that they are not exceeded
@@ -62,21 +62,21 @@ class Worker:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.nominal = ArmModel.load(setup.arm)
+        self.nominal = Arm.load(setup.arm)
         self.config = DetectionConfig.of(self.nominal, setup.detection or None)
         self.maker = CaseMaker(self.nominal)
 
-    def model(self, known: Known, arm: int) -> ArmModel:
+    def model(self, known: Known, arm: int) -> Arm:
         """What controller and observer believe of an arm; before it is identified, its files."""
         if self.setup.model_file:
-            return ArmModel.load(self.setup.arm, self.setup.model_file)
+            return Arm.load(self.setup.arm, self.setup.model_file)
         return _identified(self.setup, known.models[arm]) if known.models else self.nominal
 
     def individual(self, known: Known, arm: int, seed: int) -> Individual:
         """An arm of the series."""
         return Individual(self.model(known, arm), self.setup.variation, seed, self.nominal.config)
 
-    def monitor(self, model: ArmModel, observer: str, thresholds: Thresholds) -> CollisionMonitor:
+    def monitor(self, model: Arm, observer: str, thresholds: Thresholds) -> CollisionMonitor:
         """A new monitor; observers differ in nothing but themselves and their thresholds."""
         return CollisionMonitor(model, self.config, thresholds, observer)
 
@@ -88,6 +88,6 @@ def worker(setup: Setup) -> Worker:
 
 
 @lru_cache(maxsize=16)
-def _identified(setup: Setup, text: str) -> ArmModel:
+def _identified(setup: Setup, text: str) -> Arm:
     file = schema.load(ModelFile, json.loads(text), 'identified model')
     return file.apply(worker(setup).nominal)

@@ -11,7 +11,7 @@ import numpy as np
 from armsense import schema
 from armsense.detector import alarm_statistic, cluster_maxima, fixed_thresholds
 from armsense.sim.campaign.case import BODIES
-from armsense.sim.campaign.collision import Collision, force_to_feel, record_collision
+from armsense.sim.campaign.collision import force_to_feel, record_collision, RecordedCollision
 from armsense.sim.campaign.contact_check import check_contact, settled_link
 from armsense.sim.campaign.free_motion import record_free, SETTLE
 from armsense.sim.campaign.identification import identify_arm
@@ -125,7 +125,7 @@ def _collision(here: Worker, known: Known, task: Task) -> dict[str, Any]:
 
 
 def _felt(here: Worker, monitor: CollisionMonitor, trace: Trace,
-          collision: Collision) -> dict[str, Any]:
+          collision: RecordedCollision) -> dict[str, Any]:
     """What one observer made of a collision."""
     tape, truth = collision.tape, collision.truth
     after = [(k, d) for k, d in trace.detections if k > truth.begin]

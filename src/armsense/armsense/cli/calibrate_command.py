@@ -1,0 +1,211 @@
+"""Thresholds that mean something: so many false alarms per hour.
+
+For example:
+
+    calibrate BAG... --model model.yaml --rate 0.1
+    calibrate --live 20 --model model.yaml          (while the arm moves freely)
+    calibrate --simulate 5 --arm biorob --out model.yaml
+    calibrate --check --arm laas4 --quick --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import datetime
+import functools
+import os
+from pathlib import Path
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
+from rich.table import Table
+import scipy.stats
+
+from armsense.cli.command import answer
+from armsense.cli.imu_options import add_imu_options, mounting
+from armsense.cli.live_bag import record_live
+from armsense.errors import ArmsenseError
+from armsense.jobs.outputs import check_target
+from armsense.model import Arm
+from armsense.model.model_file import ModelFile
+from armsense.model.payload import carrying
+from armsense.observer import OBSERVERS
+from armsense.parallel import run_tasks
+from armsense.recordings.bag_tape import read_tape
+from armsense.types import Array
+from armsense.watch.calibrate import (
+    calibrate,
+    Calibration,
+    count_alarms,
+    free_residuals,
+    store,
+)
+from armsense.watch.collision_monitor import DetectionConfig
+
+REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
+FIT_HOURS, CHECK_HOURS = 2.0, 10.0
+QUICK = 0.03, 0.06                 # [h] the same, in a few minutes: the low rates stay unseen
+UNUSED = 10**5                     # numbers of simulated recordings that no fit has seen
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog='armsense calibrate',
+                                  description=(__doc__ or '').splitlines()[0])
+    out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings')
+    out.add_argument('--live', type=float, metavar='MINUTES',
+                     help='record the arm that runs now; it must move and touch nothing')
+    out.add_argument('--simulate', type=float, metavar='MINUTES',
+                     help='calibrate a simulated arm instead')
+    out.add_argument('--check', action='store_true',
+                     help='compare rates asked for with rates on other simulated motions')
+    out.add_argument('--quick', action='store_true', help='a check of minutes instead of hours')
+    out.add_argument('--model', type=Path, help='model.yaml to calibrate; it is written back')
+    out.add_argument('--arm', help='arm, where no model is given (default: laas4)')
+    out.add_argument('--out', type=Path, help='model.yaml to write, if not that of --model')
+    out.add_argument('--rate', type=float, default=0.1, help='false alarms per hour')
+    out.add_argument('--confidence', type=float, default=0.9, help='that they are not exceeded')
+    out.add_argument('--observer', choices=OBSERVERS)
+    out.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
+    out.add_argument('--topic', help='of the motor states, where a bag has several arms')
+    out.add_argument('--fit-hours', type=float, help=f'of a check (default: {FIT_HOURS})')
+    out.add_argument('--hours', type=float, help=f'of a check (default: {CHECK_HOURS})')
+    out.add_argument('--seed', type=int, default=1)
+    out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
+    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    add_imu_options(out)
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one line."""
+    options = parser().parse_args(arguments)
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
+    work = _check if options.check else _calibrate
+    return answer('calibrate', lambda: work(options, console), options.json,
+                  'interrupted; nothing was written')
+
+
+def _arm(options: argparse.Namespace) -> tuple[Arm, DetectionConfig, float]:
+    stored = ModelFile.read(options.model) if options.model else None
+    arm = options.arm or (stored.arm if stored else 'laas4')
+    model = Arm.load(arm, options.model)
+    return model, DetectionConfig.of(model, options.detection), 1.0 / model.config.rate
+
+
+def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    model, config, period = _arm(options)
+    if sum([bool(options.bags), options.simulate is not None, options.live is not None]) != 1:
+        raise ArmsenseError('give either bags, --live MINUTES or --simulate MINUTES')
+    target = options.out or options.model
+    if target:
+        check_target(Path(target), 'model.yaml')
+    if options.live is not None:
+        options.bags = [_live(options, console)]
+    if options.bags:
+        read = (read_tape(bag, model.n, options.topic, mounting(options)) for bag in options.bags)
+        residuals = [free_residuals(
+            model if bag.payload is None else carrying(model, bag.payload), config, bag.tape,
+            options.observer) for bag in read]
+        method = 'calibrated from bags'
+    else:
+        residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
+        method = f'calibrated in simulation, seed {options.seed}'
+    found = calibrate(residuals, config, period, options.rate, options.confidence)
+    if target is not None:
+        store(target, model, found, method, options.bags)
+    _show(model, found, console, target)
+    return {'arm': model.name, 'minutes': found.statistics.minutes, 'rate_per_hour': options.rate,
+            'confidence': options.confidence, 'mean_nm': found.statistics.mean,
+            'sigma_nm': found.statistics.sigma, 'threshold_nm': found.thresholds.constant,
+            'warnings': found.thresholds.warnings, 'model': str(target) if target else None}
+
+
+def _live(options: argparse.Namespace, console: Console) -> Path:
+    """Bag of the arm that runs now; it is kept."""
+    folder = Path('out/calibration') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    seconds = 60.0 * options.live
+    with Progress('recording', BarColumn(), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task('', total=seconds)
+        return record_live(folder, seconds, lambda now: bar.update(task, completed=now))
+
+
+def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float, first: int,
+               console: Console) -> list[Array]:
+    """Free residuals of so many hours of one simulated arm, a motion of its own in each part.
+
+    They are those of the model that the thresholds are for: a model file, or the arm's own files.
+    """
+    # The simulator is no dependency of calibrating a real arm.
+    from armsense.sim.campaign.setup import Known, Setup
+    from armsense.sim.campaign.tasks import CHUNK, run_task, Task
+    observer = options.observer or config.observer
+    setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
+                  model_file=str(options.model or ''),
+                  observers=(observer,), seed=options.seed, arms=1)
+    count = max(round(hours * 3600.0 / CHUNK), 1)
+    tasks = [Task('calibration', first + k) for k in range(count)]
+    work = functools.partial(run_task, setup, Known())
+    with Progress('simulating', BarColumn(), TimeRemainingColumn(), console=console) as bar:
+        running = bar.track(run_tasks(work, tasks, options.jobs), total=count)
+        parts = sorted(running, key=lambda part: str(part['task']))
+    return [part['residuals'][observer] for part in parts]
+
+
+def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Rates asked for against rates on motions that no fit has seen."""
+    model, config, period = _arm(options)
+    fit, check = QUICK if options.quick else (FIT_HOURS, CHECK_HOURS)
+    known = _simulated(options, config, options.fit_hours or fit, 0, console)
+    unseen = _simulated(options, config, options.hours or check, UNUSED, console)
+    hours = sum(map(len, unseen)) * period / 3600.0
+    observed, bounds, heights = [], [], []
+    for rate in REQUESTED:
+        # The best estimate, not an upper bound: it must be neither exceeded nor far too safe.
+        thresholds = calibrate(known, config, period, rate, confidence=0.5).thresholds
+        alarms = count_alarms(unseen, thresholds, config, period)
+        observed.append(alarms / hours)
+        bounds.append(_bounds(alarms, hours))
+        heights.append(thresholds.constant)
+    result = {'requested_per_hour': list(REQUESTED), 'observed_per_hour': observed,
+              'observed_bounds_per_hour': bounds, 'hours': hours,
+              'fit_hours': sum(map(len, known)) * period / 3600.0, 'threshold_nm': heights,
+              'arm': model.name}
+    table = Table(title=f'{model.name}: {hours:.2f} h of motion that no fit has seen, fitted on '
+                  f'{result["fit_hours"]:.2f} h', title_justify='left')
+    for column in ('asked for 1/h', 'seen 1/h', 'seen, 90 % interval'):
+        table.add_column(column, justify='right')
+    for rate, seen, (low, high) in zip(REQUESTED, observed, bounds, strict=True):
+        table.add_row(f'{rate:g}', f'{seen:.3g}', f'{low:.3g} to {high:.3g}')
+    console.print(table)
+    return result
+
+
+def _bounds(alarms: int, hours: float) -> tuple[float, float]:
+    """Interval of the rate of a Poisson process, 90 % [1/h]."""
+    low = float(scipy.stats.chi2.ppf(0.05, 2 * alarms)) / 2.0 if alarms else 0.0
+    return low / hours, float(scipy.stats.chi2.ppf(0.95, 2 * alarms + 2)) / 2.0 / hours
+
+
+def _show(model: Arm, found: Calibration, console: Console, target: Path | None) -> None:
+    limits = found.thresholds
+    table = Table(title=f'{model.name}: {found.statistics.minutes:.1f} min without collision, '
+                  f'{limits.rate_per_hour:g} false alarms per hour', title_justify='left')
+    for column in ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'):
+        table.add_column(column, justify='right')
+    for name, mean, sigma, height, peaks in zip(
+            model.joint_names, found.statistics.mean, found.statistics.sigma, limits.constant,
+            limits.clusters, strict=True):
+        table.add_row(name, f'{mean:+.3f}', f'{sigma:.3f}', f'{height:.3f}', str(peaks))
+    console.print(table)
+    for warning in limits.warnings:
+        console.print(warning)
+    if target is not None:
+        console.print(f'written to {target}', soft_wrap=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""What would this observer have said to a recorded run?
+
+For example:
+
+    replay BAG --model model.yaml [--observer kalman] [--scale 0.8] [--json]
+    replay BAG --arm laas4 --rate 1 --csv out.csv --mcap out/replayed
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from armsense.cli.command import answer
+from armsense.cli.imu_options import add_imu_options, mounting
+from armsense.detector import (
+    alarm_statistic,
+    cluster_maxima,
+    fit_false_alarm_threshold,
+    Thresholds,
+)
+from armsense.jobs.outputs import check_target
+from armsense.jobs.replay import draw, Replay, replay, write_bag, write_csv
+from armsense.model import Arm
+from armsense.model.model_file import ModelFile
+from armsense.model.payload import carrying
+from armsense.observer import OBSERVERS
+from armsense.recordings.bag_tape import read_tape
+from armsense.watch.collision_monitor import DetectionConfig
+
+WHAT_IF = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)   # factors on the thresholds
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog='armsense replay',
+                                  description=(__doc__ or '').splitlines()[0])
+    out.add_argument('bag', type=Path, help='rosbag2 folder or file')
+    out.add_argument('--model', type=Path, help='model.yaml; tells the arm and its thresholds')
+    out.add_argument('--arm', help='arm, where no model is given (default: laas4)')
+    out.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
+    out.add_argument('--observer', choices=OBSERVERS, help='default: that of the yaml')
+    height = out.add_mutually_exclusive_group()
+    height.add_argument('--scale', type=float, default=1.0, help='factor on the thresholds')
+    height.add_argument('--rate', type=float,
+                        help='thresholds for so many false alarms per hour, from this bag '
+                        'itself (it must be free of collisions)')
+    out.add_argument('--topic', help='of the motor states, where the bag has several arms')
+    out.add_argument('--plot', type=Path, default=Path('out/replay/residual.png'))
+    out.add_argument('--csv', type=Path, help='file to write')
+    out.add_argument('--mcap', type=Path, help='folder to write residual and collisions into')
+    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    add_imu_options(out)
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one line."""
+    options = parser().parse_args(arguments)
+    return answer('replay', lambda: _replay(options), options.json)
+
+
+def _replay(options: argparse.Namespace) -> dict[str, Any]:
+    if options.csv:
+        check_target(options.csv, 'replay.csv')
+    run, result = _run(options)
+    draw(run, options.plot)
+    if options.csv:
+        write_csv(run, options.csv)
+    if options.mcap:
+        write_bag(run, options.mcap)
+    _show(run, result, options)
+    return result
+
+
+def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
+    stored = ModelFile.read(options.model) if options.model else None
+    arm = options.arm or (stored.arm if stored else 'laas4')
+    model = Arm.load(arm, options.model)
+    config = DetectionConfig.of(model, options.detection)
+    bag = read_tape(options.bag, model.n, options.topic, mounting(options))
+    if bag.payload is not None:
+        model = carrying(model, bag.payload)
+    thresholds = (stored.thresholds if stored else None) or config.thresholds(model)
+    if options.rate is not None:
+        thresholds = _for_rate(replay(model, bag, config, thresholds, options.observer),
+                               config, options.rate)
+    begin = time.perf_counter()
+    run = replay(model, bag, config, thresholds.scaled(options.scale), options.observer)
+    seconds = time.perf_counter() - begin
+    return run, {
+        'arm': arm, 'seconds': bag.tape.seconds, 'states': len(bag.seq),
+        'observer': options.observer or config.observer,
+        'threshold_nm': list(run.monitor.detector.thresholds.constant),
+        'events': [event.plain for event in run.events],
+        'what_if': what_if(run, config), 'identical_to_live': run.identical,
+        'realtime_factor': bag.tape.seconds / max(seconds, 1e-9), 'notes': list(bag.notes)}
+
+
+def what_if(run: Replay, config: DetectionConfig) -> dict[str, int]:
+    """Collisions at other heights of the thresholds, relative to those of the run."""
+    options = config.detector
+    signal = alarm_statistic(run.trace.ratio, options.count, options.window)
+    period = float(np.median(np.diff(run.trace.time)))
+    gap = max(round(options.release_time / period), 1)
+    return {f'{scale:g}': len(cluster_maxima(signal, scale, gap)) for scale in WHAT_IF}
+
+
+def _for_rate(run: Replay, config: DetectionConfig, rate: float) -> Thresholds:
+    valid = run.trace.valid
+    options = config.detector
+    period = float(np.median(np.diff(run.trace.time)))
+    return fit_false_alarm_threshold(run.trace.filtered[valid], period, rate,
+                                     debounce=(options.count, options.window))
+
+
+def _show(run: Replay, result: dict[str, Any], options: argparse.Namespace) -> None:
+    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
+    table = Table(title=f'{result["arm"]}: {result["seconds"]:.1f} s, {result["observer"]}, '
+                  f'{len(run.events)} collisions', title_justify='left')
+    for column in ('time s', 'link', 'joint', 'residual Nm', 'threshold Nm', 'force N'):
+        table.add_column(column, justify='right')
+    for e in run.events:
+        table.add_row(f'{e.time:.3f}', e.link, e.joint, f'{e.residual:+.3f}',
+                      f'{e.threshold:.3f}', '-' if e.force is None else f'{e.force:.1f}')
+    console.print(table)
+    if result['what_if']:
+        console.print('collisions at thresholds times ' + ', '.join(
+            f'{scale}: {count}' for scale, count in result['what_if'].items()))
+    if run.identical is not None:
+        same = 'equal the live ones bit for bit' if run.identical else 'differ from the live ones'
+        console.print(f'the residuals {same}')
+    for note in result['notes']:
+        console.print(note)
+    console.print(f'{options.plot}; {result["realtime_factor"]:.0f} times real time')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

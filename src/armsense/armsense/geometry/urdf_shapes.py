@@ -1,0 +1,53 @@
+"""Shapes of an arm's links from its URDF; whoever needs shapes takes them from here."""
+
+from __future__ import annotations
+
+from typing import Any
+import xml.etree.ElementTree as ElementTree
+
+import pinocchio as pin
+
+from armsense.errors import ArmsenseError
+from armsense.model import Arm
+
+VISUAL, COLLISION = pin.GeometryType.VISUAL, pin.GeometryType.COLLISION
+
+
+def read_shapes(model: Arm, kind: Any = COLLISION, meshes: bool = True) -> tuple[Any, Any]:
+    """Pinocchio's model and shapes of an arm; joints that do not move are locked.
+
+    Args:
+        model: The arm.
+        kind: VISUAL or COLLISION.
+        meshes: False leaves them out, so that their files need not be there.
+
+    Raises:
+        ArmsenseError: A shape cannot be read, such as a mesh whose file is missing.
+    """
+    full = pin.buildModelFromXML(model.urdf)
+    try:
+        shapes = pin.buildGeomFromUrdfString(
+            full, model.urdf if meshes else _without_meshes(model.urdf), kind)
+    except (ValueError, RuntimeError) as error:
+        raise ArmsenseError(f'{model.name}: the {kind.name.lower()} shapes cannot be read '
+                            f'({" ".join(str(error).split())}); give the URDF cylinders, boxes '
+                            'or spheres') from error
+    locked = [full.getJointId(name) for name in list(full.names)[1:]
+              if name not in model.joint_names]
+    if locked:
+        full, shapes = pin.buildReducedModel(full, shapes, locked, pin.neutral(full))
+    return full, shapes
+
+
+def link_name(shape: Any) -> str:
+    """Link of the URDF that a shape belongs to."""
+    return str(shape.name.rsplit('_', 1)[0])
+
+
+def _without_meshes(urdf: str) -> str:
+    root = ElementTree.fromstring(urdf)
+    for link in root.findall('link'):
+        for shape in [*link.findall('visual'), *link.findall('collision')]:
+            if shape.find('geometry/mesh') is not None:
+                link.remove(shape)
+    return ElementTree.tostring(root, 'unicode')

@@ -1,0 +1,1 @@
+"""Arms with a spring in every joint."""

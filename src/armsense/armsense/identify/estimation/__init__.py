@@ -1,0 +1,1 @@
+"""From filtered columns to parameters: equations, choices, estimators, what is known."""

@@ -1,0 +1,208 @@
+"""Estimators behind one name: from columns and torques to base parameters with covariance.
+
+    ols         every equation counts alike
+    wls         joints count by the inverse variance of their torques (thesis 000, eq. 4.44)
+    huber       errors beyond 1.3 deviations count linearly
+    ridge       drawn towards the CAD values where the data say little
+    iv          instruments from a simulated motion: noise in the positions does not bias
+    ml          maximum likelihood of positions and torques together (Swevers et al. 1997)
+    recursive   sample by sample with rate limits (thesis 003, eq. 2.22)
+
+`consistent` (the default of an identification) solves for links that can exist at once, and takes
+its intervals from wls. All others are followed by `single_parameters`.
+
+Instruments (IDIM-IV, after Janot et al. 2014): noise of the positions enters regressor and torque
+error alike and biases least squares. Columns Z of a motion that is simulated, not measured, have
+the same shape but not the same noise, beta = (Z^T W X)^-1 Z^T W y. The simulated arm has the last
+estimate of the links and follows the recorded motion under the control of nominal feed-forward
+and feedback that is too slow to follow noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armsense.errors import UnknownName
+from armsense.identify.estimation.base_parameters import BaseParameters
+from armsense.identify.estimation.choices import Options
+from armsense.identify.estimation.equations import HUBER, huber_weights, thinned
+from armsense.identify.estimation.feasible import link_bounds, parameter_scale, solve_feasible
+from armsense.identify.estimation.likelihood import maximum_likelihood
+from armsense.identify.estimation.recursive import RecursiveLeastSquares
+from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.friction.columns import DriveColumns
+from armsense.identify.signals.filters import low_pass, Motion
+from armsense.identify.signals.recording import Recording
+from armsense.model.arm import Arm
+from armsense.types import Array
+
+PRIOR = 1e-4        # pull to the nominal parameters where base parameters leave them open,
+PULL = 1e-9         # and against the strongest parameter
+RIDGE = 10.0        # inverse variance of a CAD value, in units of its own size
+ITERATIONS = 5      # of weights or instruments
+BANDWIDTH = 0.4      # of the feedback over the torque band
+STEPS = 4            # of integration per sample
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Filtered columns and torques of the chosen structure, and the motion behind them."""
+
+    model: Arm             # nominal, with the gravity that was found
+    drive: DriveColumns
+    base: BaseParameters
+    columns: list[Array]        # of links and drives, (N, n, p) each
+    torques: list[Array]        # [Nm], (N, n) each
+    trust: list[Array]          # in samples, 0 to 1, (N, n) each
+    noise: Array                # of the torques [Nm], (n,)
+    nominal: Array              # links and drives before the data, (p,)
+    theta: Array                # physically consistent first estimate, (p,)
+    recordings: list[Recording]   # behind the columns, at the working rate
+    motions: list[Motion]
+    cutoff: float               # of the columns [Hz]
+    options: Options
+    top_speed: Array            # of the drive axes [rad/s]
+
+    def weights(self) -> list[Array]:
+        """Inverse variances times trust, (N, n) each."""
+        return [trust / np.square(self.noise) for trust in self.trust]
+
+
+def estimate(evidence: Evidence, name: str) -> BaseEstimate:
+    """Base parameters by an estimator of this table."""
+    if name not in TABLE:
+        raise UnknownName('estimator', name, TABLE)
+    return TABLE[name](evidence)
+
+
+def _ordinary(e: Evidence) -> BaseEstimate:
+    return estimate_base(e.base, e.columns, e.torques, [np.ones_like(y) for y in e.torques])
+
+
+def _weighted(e: Evidence) -> BaseEstimate:
+    return estimate_base(e.base, e.columns, e.torques, e.weights())
+
+
+def _huber(e: Evidence) -> BaseEstimate:
+    found = _weighted(e)
+    for _ in range(ITERATIONS):
+        keep = list(e.base.independent)
+        errors = [y - A[:, :, keep] @ found.values
+                  for A, y in zip(e.columns, e.torques, strict=True)]
+        # What was rejected before (joints at rest, outliers) stays so.
+        trust = [np.where(old > 0.0, huber_weights(error, HUBER), 0.0)
+                 for error, old in zip(errors, e.trust, strict=True)]
+        found = _weighted(replace(e, trust=trust))
+    return found
+
+
+def _ridge(e: Evidence) -> BaseEstimate:
+    """A further row per base parameter: its CAD value, with the spread of its parts."""
+    n10 = len(e.model.parameters)
+    spread = np.concatenate([parameter_scale(e.model.parameters),
+                             np.full(len(e.nominal) - n10, np.inf)])
+    with np.errstate(invalid='ignore'):
+        parts = np.where(e.base.combination == 0.0, 0.0, e.base.combination * spread)
+    sigma = np.sqrt(np.sum(np.square(parts), axis=1) / RIDGE)         # inf: drives have no CAD
+    return estimate_base(e.base, e.columns, e.torques, e.weights(),
+                         prior=(e.base.project(e.nominal), 1.0 / np.square(sigma)))
+
+
+def _instrumental(e: Evidence) -> BaseEstimate:
+    theta = e.theta
+    found = _weighted(e)
+    for _ in range(2):      # the second simulation knows the first estimate
+        Z = [instrument_columns(e.model, e.drive, theta, m, e.cutoff, len(y))
+             for m, y in zip(e.motions, e.torques, strict=True)]
+        found = estimate_base(e.base, e.columns, e.torques, e.weights(), instruments=Z)
+        theta = single_parameters(found, e)
+    return found
+
+
+def _likelihood(e: Evidence) -> BaseEstimate:
+    return maximum_likelihood(e.base, e.model, e.drive, e.recordings, e.theta, e.noise, e.cutoff)
+
+
+def _recursive(e: Evidence) -> BaseEstimate:
+    """Sample by sample; the covariance of the filter, widened to what the jackknife finds."""
+    batch = _weighted(e)
+    keep = list(e.base.independent)
+    start = e.base.project(e.theta)
+    scale = np.maximum(np.abs(start), 10.0 * batch.deviations) + 1e-9
+    noise = e.noise * np.sqrt(max(1.0, len(e.torques[0]) / (2.0 * batch.blocks)))
+    filter_ = RecursiveLeastSquares(e.base.names, start, scale, noise)
+    for A, y, moving in zip(e.columns, e.torques, e.motions, strict=True):
+        dt = float(moving.t[-1] - moving.t[0]) / len(y)
+        for row, tau in zip(A[:, :, keep], y, strict=True):
+            filter_.step(row, tau, dt)
+    return replace(batch, values=filter_.phi.copy())
+
+
+TABLE: dict[str, Callable[[Evidence], BaseEstimate]] = {
+    'ols': _ordinary, 'wls': _weighted, 'huber': _huber, 'ridge': _ridge, 'iv': _instrumental,
+    'ml': _likelihood, 'recursive': _recursive}
+
+
+def single_parameters(found: BaseEstimate, e: Evidence) -> Array:
+    """Links that can exist and drives that brake, with these base parameters (4.3.2), (p,).
+
+    Thesis 000 searches single parameters whose combinations come nearest to the estimated base
+    parameters, within bounds. Near means: in units of their uncertainty; what the combinations
+    leave open stays close to the nominal values.
+    """
+    n10 = len(e.model.parameters)
+    scale = np.sqrt(np.maximum(np.diag(found.covariance), 1e-300))
+    unit = found.covariance / np.outer(scale, scale)
+    value, vector = np.linalg.eigh(unit)
+    precision = (vector / np.maximum(value, 1e-5 * value[-1])) @ vector.T / np.outer(scale, scale)
+    C = e.base.combination
+    H, f = C.T @ precision @ C, C.T @ precision @ found.values
+    reach = parameter_scale(e.model.parameters)
+    strongest = float((np.diag(H)[:n10] * reach**2).max())
+    positive = [n10 + k for term in e.drive.not_negative
+                for k in range(e.drive.count)[e.drive.index(term)]]
+    passive = e.drive.passivity(e.top_speed)
+    pull = np.zeros(len(e.nominal))
+    pull[:n10] = max(PRIOR, PULL * strongest) / reach**2
+    return solve_feasible(
+        H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model.parameters,
+        link_bounds(e.model, e.options.mass_factors), np.array(positive, int),
+        np.hstack([np.zeros((len(passive), n10)), passive]), e.options.total_mass)
+
+
+def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Motion,
+                       cutoff: float, count: int) -> Array:
+    """Columns of the simulated motion behind the same filter, (count, n, p)."""
+    pi, coefficients = np.split(theta, [10 * model.n])
+    arm = model.replace(parameters=pi)
+    ghost = simulated_motion(arm, model, moving, 2.0 * np.pi * BANDWIDTH * cutoff)
+    link = arm.inverse_dynamics_batch(ghost.q, ghost.dq, ghost.ddq)
+    load = link + drive.rotor_torque(ghost.ddq, coefficients)
+    N, n = ghost.q.shape
+    Y = model.torque_regressor_batch(ghost.q, ghost.dq, ghost.ddq).reshape(N, n, -1)
+    columns = np.concatenate([Y, drive.columns(ghost.dq, ghost.ddq, load)], axis=2)
+    keep = thinned(N, cutoff, moving.rate)
+    flat = low_pass(columns.reshape(N, -1), cutoff, moving.rate)[keep]
+    return np.asarray(flat.reshape(-1, n, columns.shape[2])[:count])
+
+
+def simulated_motion(arm: Arm, nominal: Arm, reference: Motion,
+                     bandwidth: float) -> Motion:
+    """Motion of `arm` under feed-forward of `nominal` and feedback of `bandwidth` [1/s]."""
+    dt = 1.0 / (reference.rate * STEPS)
+    slow = low_pass(reference.ddq, bandwidth / (2.0 * np.pi), reference.rate)
+    q, dq = reference.q[0].copy(), reference.dq[0].copy()
+    out = np.empty((3, *reference.q.shape))
+    for k, (q_r, dq_r, ddq_r) in enumerate(zip(reference.q, reference.dq, slow, strict=True)):
+        wanted = ddq_r + 2.0 * bandwidth * (dq_r - dq) + bandwidth**2 * (q_r - q)
+        tau = nominal.inverse_dynamics(q, dq, wanted)
+        for step in range(STEPS):
+            ddq = arm.forward_dynamics(q, dq, tau)
+            if step == 0:
+                out[:, k] = q, dq, ddq
+            dq = dq + dt * ddq
+            q = q + dt * dq
+    return Motion(reference.t, out[0], out[1], out[2], reference.rate)

@@ -1,0 +1,1 @@
+"""Recorded signals: clocks, gaps, filters, smooth motions."""

@@ -1,0 +1,208 @@
+"""Positions, velocities and accelerations without noise, by one of several methods.
+
+`filter`: zero-phase Butterworth low-pass, central differences; from measured velocities too.
+`spectral`: rectangular window and j omega in the frequency domain (thesis 004, section 3.5).
+`fourier`: least-squares Fourier series of a periodic motion (Swevers et al. 1997; paper 002, eqs.
+11-14), which takes out all noise between the harmonics.
+`spline`: least-squares splines with knots at the band's resolution (thesis 000, section 4.3.2).
+
+Both of the last are sums of known functions, q(t) = B(t) delta. Periods may be averaged first:
+
+    x_mean(k) = 1/S sum_j x_j(k),    var(k) = 1/(S (S - 1)) sum_j (x_j(k) - x_mean(k))^2
+
+over S periods (thesis 000, eqs. 4.45-4.46; the document prints q twice in 4.45). The variance is
+that of the mean.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import interpolate
+
+from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.identify.signals.filters import (
+    Motion,
+    motion,
+    spectral_derivative,
+    spectral_filter,
+)
+from armsense.identify.signals.recording import Recording
+from armsense.types import Array
+
+METHODS = ('filter', 'spectral', 'fourier', 'spline')
+DEGREE = 5       # of the splines: accelerations are smooth twice
+LEAST_GAIN = 1.2   # of the squared misfit that a further harmonic is worth, over chance
+LEAST_SIMILAR = 0.98     # correlation of the motion with itself one period later
+
+
+def smooth_motion(recording: Recording, cutoff: float, velocity: str = 'position',
+                  method: str = 'filter') -> Motion:
+    """Smooth motion of a regular recording up to `cutoff` [Hz]; see `preprocess.motion`."""
+    if method == 'filter':
+        return motion(recording, cutoff, velocity)
+    if method == 'spectral':
+        return _spectral(recording, cutoff, velocity)
+    if method == 'spline':
+        # A knot per half period of the cut-off: no faster motion fits between them.
+        basis = spline_basis(recording.t, 0.5 / cutoff)
+        return _summed(recording, basis, basis.fit(recording.q))
+    if method != 'fourier':
+        raise UnknownName('method', method, METHODS)
+    period = find_period(recording)
+    if period is None:
+        raise ArmsenseError(f'{recording.name}: the motion does not repeat, so it is no Fourier '
+                            'series; choose preprocess: filter')
+    return _summed(recording, *fitted_series(recording.t, recording.q, period, cutoff))
+
+
+def _spectral(recording: Recording, cutoff: float, velocity: str) -> Motion:
+    rate = recording.rate
+    q = spectral_filter(recording.q, rate, cutoff)
+    if velocity == 'measured' and recording.dq is not None:
+        dq = spectral_filter(recording.dq, rate, cutoff)
+    else:
+        dq = spectral_derivative(q, rate, cutoff)
+    return Motion(recording.t, q, dq, spectral_derivative(dq, rate, cutoff), rate)
+
+
+def _summed(recording: Recording, basis: Basis, delta: Array) -> Motion:
+    return Motion(recording.t, *basis.motion(delta), recording.rate)
+
+
+class Basis(NamedTuple):
+    """Functions at N times, (N, m) each."""
+
+    position: Array
+    velocity: Array        # [1/s]
+    acceleration: Array    # [1/s^2]
+
+    def fit(self, q: Array) -> Array:
+        """Coefficients of the nearest motion, (N, n) -> (m, n)."""
+        return np.asarray(np.linalg.lstsq(self.position, q, rcond=None)[0])
+
+    def motion(self, delta: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration of coefficients, (N, n) each."""
+        return self.position @ delta, self.velocity @ delta, self.acceleration @ delta
+
+
+def fourier_basis(t: Array, period: float, harmonics: int) -> Basis:
+    """Constant, cosines and sines of a period [s], m = 2 harmonics + 1."""
+    if harmonics < 1 or 2 * harmonics + 1 > len(t):
+        raise BadValue('number of harmonics', harmonics, f'>= 1 and <= {(len(t) - 1) // 2}')
+    omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
+    phase = np.multiply.outer(t - t[0], omega)
+    c, s = np.cos(phase), np.sin(phase)
+    one = np.ones((len(t), 1))
+    return Basis(np.hstack([one, c, s]), np.hstack([0.0 * one, -omega * s, omega * c]),
+                 np.hstack([0.0 * one, -omega**2 * c, -omega**2 * s]))
+
+
+def spline_basis(t: Array, spacing: float) -> Basis:
+    """B-splines of fifth degree with knots `spacing` seconds apart."""
+    if not spacing > 0.0:
+        raise BadValue('spacing of knots', spacing, '> 0 s')
+    count = max(1, round((t[-1] - t[0]) / spacing))
+    knots = np.concatenate([np.full(DEGREE, t[0]), np.linspace(t[0], t[-1], count + 1),
+                            np.full(DEGREE, t[-1])])
+    spline = interpolate.BSpline(knots, np.eye(count + DEGREE), DEGREE)
+    return Basis(spline(t), spline(t, 1), spline(t, 2))
+
+
+def fitted_series(t: Array, q: Array, period: float, highest: float) -> tuple[Basis, Array]:
+    """Fourier series of a periodic motion, (N, n).
+
+    Harmonics are added while they explain more than chance would, up to `highest` [Hz].
+
+    Returns:
+        The basis and its coefficients, (m, n).
+    """
+    most = min(max(1, int(highest * period)), (len(t) - 2) // 2)
+    full = fourier_basis(t, period, most)
+    # Over whole periods the functions are orthogonal; else a joint fit decides.
+    power = np.zeros(most)
+    delta = full.fit(q)
+    rest = np.maximum(np.mean(np.square(q - full.position @ delta), axis=0), 1e-300)
+    for k in range(1, most + 1):
+        power[k - 1] = np.max(0.5 * len(t) * (delta[k]**2 + delta[most + k]**2) / rest)
+    # Each harmonic of noise has 2 degrees of freedom; the strongest of `most` grows with log.
+    chance = 2.0 * np.log(max(most * q.shape[1], 2)) * 2.0 * LEAST_GAIN
+    used = np.flatnonzero(power > chance)
+    harmonics = int(used[-1]) + 1 if len(used) else 1
+    basis = fourier_basis(t, period, harmonics)
+    return basis, basis.fit(q)
+
+
+class PeriodAverage(NamedTuple):
+    """One period, the mean of S."""
+
+    recording: Recording
+    position_variance: Array    # of the mean [rad^2], (P, n)
+    torque_variance: Array      # [Nm^2], (P, n)
+    periods: int                # S
+
+
+def find_period(recording: Recording) -> float | None:
+    """Period of a regular recording [s]; None: the motion does not repeat."""
+    q = recording.q - recording.q.mean(axis=0)
+    q = q / np.maximum(q.std(axis=0), 1e-9)
+    N = len(q)
+    spectrum = np.abs(np.fft.rfft(q, 2 * N, axis=0)) ** 2
+    product = np.fft.irfft(spectrum, axis=0)[:N].sum(axis=1)
+    energy = np.concatenate([[0.0], np.cumsum(np.square(q).sum(axis=1))])
+    lags = np.arange(1, N // 2 + 1)
+    both = np.sqrt(energy[N - lags] * (energy[N] - energy[lags]))
+    score = product[lags] / np.maximum(both, 1e-300)
+    below = np.flatnonzero(score < 0.5)
+    if not len(below):
+        return None
+    late = score[below[0]:]
+    if not len(late) or late.max() < LEAST_SIMILAR:
+        return None
+    # The first peak as high as the highest: multiples of the period fit as well.
+    peaks = np.flatnonzero(late >= late.max() - 0.5 * (1.0 - LEAST_SIMILAR))
+    start = below[0] + peaks[0]
+    end = start + 1
+    while end < len(score) and score[end] > score[end - 1]:
+        end += 1
+    return float((lags[end - 1] + _vertex(score, end - 1)) / recording.rate)
+
+
+def average_periods(recording: Recording, period: float | None = None) -> PeriodAverage:
+    """Mean period of a regular recording; what is left over at the end is not used.
+
+    Args:
+        recording: On a regular clock.
+        period: [s]; None: found from the motion.
+    """
+    period = period or find_period(recording)
+    if period is None:
+        raise ArmsenseError(f'{recording.name}: the motion does not repeat; periods cannot be '
+                            'averaged')
+    length = float(recording.t[-1] - recording.t[0]) + 1.0 / recording.rate
+    S = int(length / period + 1e-6)
+    if S < 2:
+        raise BadValue(f'{recording.name}: number of periods', S, '>= 2 to average them')
+    P = round(period * recording.rate)
+    # The clock need not divide the period: each period is read at its own times.
+    at = recording.t[0] + np.arange(S)[:, None] * period + np.arange(P) / P * period   # (S, P)
+
+    def mean(x: Array) -> tuple[Array, Array]:
+        each = np.stack([np.interp(at, recording.t, column) for column in x.T], axis=2)
+        return each.mean(axis=0), each.var(axis=0, ddof=1) / S
+
+    q, q_variance = mean(recording.q)
+    tau, tau_variance = mean(recording.tau)
+    dq = None if recording.dq is None else mean(recording.dq)[0]
+    one = Recording(np.arange(P) * period / P, q, tau, dq, recording.name)
+    return PeriodAverage(one, q_variance, tau_variance, S)
+
+
+def _vertex(score: Array, k: int) -> float:
+    """Peak between the samples."""
+    if not 0 < k < len(score) - 1:
+        return 0.0
+    left, top, right = score[k - 1:k + 2]
+    bend = left - 2.0 * top + right
+    return float(0.5 * (left - right) / bend) if bend < 0.0 else 0.0

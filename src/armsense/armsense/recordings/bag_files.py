@@ -1,0 +1,205 @@
+"""Files of a bag: messages of sqlite3 and MCAP, split, compressed, cut off; facts beside them.
+
+The storage files are read themselves: a metadata.yaml may be missing or belong to another bag.
+What an excitation run writes about itself stands in the `custom_data` of that file, where rosbag2
+keeps such things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+import functools
+import hashlib
+import os
+from pathlib import Path
+import shutil
+import sqlite3
+import struct
+import tempfile
+from typing import Any, NamedTuple
+
+from mcap.records import Channel, Message, Schema
+from mcap.stream_reader import StreamReader
+import yaml
+
+from armsense.errors import ArmsenseError
+from armsense.model import Arm
+
+METADATA = 'metadata.yaml'
+INFORMATION = 'rosbag2_bagfile_information'
+STORAGE = ('.db3', '.mcap')
+PACKED = ('.zstd', '.zst')
+ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+
+
+class RawMessage(NamedTuple):
+    topic: str
+    type: str
+    stamp: int        # [ns] of recording
+    data: bytes       # CDR
+    definition: str   # text of the message type, '' where the bag has none
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a file or folder looks like a rosbag2 recording."""
+    return bool(storage_files(path))
+
+
+def storage_files(path: Path) -> list[Path]:
+    """Storage files of a bag, in order of their names."""
+    candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [p for p in candidates if p.is_file() and (
+        p.suffix in STORAGE or (p.suffix in PACKED and Path(p.stem).suffix in STORAGE))]
+
+
+def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
+    """All messages of a bag, file by file; what is cut off or damaged is noted."""
+    if not path.exists():
+        raise ArmsenseError(f'cannot read {path}: no such file or folder')
+    for file in storage_files(path):
+        yield from _messages(file, notes)
+
+
+def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
+    if file.suffix in PACKED:
+        with tempfile.TemporaryDirectory() as folder:
+            plain = Path(folder) / file.stem
+            try:
+                plain.write_bytes(_unpack(file.read_bytes()))
+            except Exception as error:   # zstd's own error, of one of two libraries
+                raise ArmsenseError(f'{file.name} cannot be unpacked: {error}') from error
+            yield from _messages(plain, notes)
+    elif file.suffix == '.db3' and (missing := _missing_bytes(file)):
+        notes.append(f'{file.name}: cut off, {missing} bytes are missing')
+        with tempfile.TemporaryDirectory() as folder:   # sqlite wants all pages, even if empty
+            padded = Path(folder) / file.name
+            shutil.copyfile(file, padded)
+            try:
+                os.truncate(padded, file.stat().st_size + missing)
+            except OSError as error:   # more than a disk holds: the header is damaged
+                raise ArmsenseError(f'{file.name} is damaged: {error.strerror}') from error
+            yield from _sqlite(padded, notes)
+    elif file.suffix == '.db3':
+        yield from _sqlite(file, notes)
+    else:
+        yield from _mcap(file, notes)
+
+
+def _missing_bytes(file: Path) -> int:
+    """What a cut-off sqlite file lacks: its header tells size and number of the pages."""
+    with file.open('rb') as stream:
+        header = stream.read(32)
+    if len(header) < 32 or not header.startswith(b'SQLite format 3'):
+        return 0
+    page_size, pages = struct.unpack('>H', header[16:18])[0], struct.unpack('>I', header[28:32])[0]
+    whole = int((65536 if page_size == 1 else page_size) * pages)
+    return max(0, whole - file.stat().st_size)
+
+
+def _sqlite(file: Path, notes: list[str]) -> Iterator[RawMessage]:
+    connection = sqlite3.connect(f'file:{file.resolve()}?immutable=1', uri=True)
+    connection.text_factory = functools.partial(str, encoding='utf-8', errors='replace')
+    try:
+        topics = {key: (str(name), str(kind)) for key, name, kind in
+                  connection.execute('SELECT id, name, type FROM topics')}
+        definitions: dict[str, str] = {}
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'message_definitions'"
+                              ).fetchone():
+            definitions = dict(connection.execute(
+                'SELECT topic_type, encoded_message_definition FROM message_definitions'))
+        for key, stamp, data in connection.execute(
+                'SELECT topic_id, timestamp, data FROM messages ORDER BY id'):
+            # Else a row of an empty or damaged page.
+            if key in topics and isinstance(stamp, int) and isinstance(data, bytes) and data:
+                name, kind = topics[key]
+                yield RawMessage(name, kind, stamp, _unpack(data),
+                                 str(definitions.get(kind, '')))
+    except Exception as error:   # as below: even MemoryError for a length that is none
+        notes.append(f'{file.name}: cut off or damaged, read as far as possible '
+                     f'({type(error).__name__}: {error})')
+    finally:
+        connection.close()
+
+
+def _mcap(file: Path, notes: list[str]) -> Iterator[RawMessage]:
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
+    with file.open('rb') as stream:
+        try:
+            for record in StreamReader(stream).records:
+                if isinstance(record, Schema):
+                    schemas[record.id] = record
+                elif isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Message):
+                    channel = channels[record.channel_id]
+                    schema = schemas[channel.schema_id]
+                    yield RawMessage(channel.topic, schema.name, record.log_time,
+                                     _unpack(record.data), schema.data.decode())
+        except Exception as error:   # damaged bytes make the library raise what it will
+            notes.append(f'{file.name}: cut off or damaged, read as far as possible '
+                         f'({type(error).__name__})')
+
+
+def _unpack(data: bytes) -> bytes:
+    if not data.startswith(ZSTD_MAGIC):
+        return data
+    try:
+        from compression import zstd  # Python 3.14
+    except ImportError:
+        from backports import zstd
+    return bytes(zstd.decompress(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagFacts:
+    """All as text, as rosbag2 wants it."""
+
+    arm: str = ''
+    model_sha256: str = ''     # of description, configuration and parameters that drove the arm
+    motion: str = ''           # file of the motion
+    motion_sha256: str = ''
+    motion_start: str = ''     # stamp at which it began [s]
+    motion_end: str = ''       # and ended
+    periods: str = ''
+    date: str = ''
+    checks: str = ''           # what the checks of the recording said
+
+    @classmethod
+    def read(cls, bag: Path) -> BagFacts | None:
+        """None where the bag tells nothing about itself."""
+        try:
+            data = yaml.safe_load((bag / METADATA).read_text())
+            custom = data[INFORMATION]['custom_data'] or {}
+        except (OSError, yaml.YAMLError, KeyError, TypeError):
+            return None
+        known = {key: str(value) for key, value in custom.items()
+                 if key in cls.__dataclass_fields__}
+        return cls(**known) if known else None
+
+    def window(self) -> tuple[float, float] | None:
+        """Stamps between which the motion lies [s]; None: unknown."""
+        try:
+            return float(self.motion_start), float(self.motion_end)
+        except ValueError:
+            return None
+
+    def write(self, bag: Path) -> None:
+        """Add to the metadata of a finished bag."""
+        path = bag / METADATA
+        data: dict[str, Any] = yaml.safe_load(path.read_text())
+        custom = data[INFORMATION].get('custom_data') or {}
+        data[INFORMATION]['custom_data'] = custom | {k: v for k, v in asdict(self).items() if v}
+        temporary = path.with_suffix('.tmp')
+        temporary.write_text(yaml.safe_dump(data, sort_keys=False))
+        os.replace(temporary, path)
+
+
+def model_hash(model: Arm) -> str:
+    """SHA-256 of everything that makes a model: description, configuration, parameters."""
+    digest = hashlib.sha256()
+    digest.update(model.urdf.encode())
+    digest.update(repr(model.config).encode())
+    digest.update(model.parameters.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""`./armsense excite`."""

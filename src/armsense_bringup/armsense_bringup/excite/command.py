@@ -1,0 +1,34 @@
+"""`./armsense excite design|run|friction|iterate`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+COMMANDS = {   # module, and one line of help
+    'design': ('armsense.cli.excite_command',
+               'an optimal, safe motion for identification, with a preview figure'),
+    'run': ('armsense_bringup.excite.run',
+            'moves the arm along a motion and records a bag, checked at the end'),
+    'friction': ('armsense_bringup.excite.friction',
+                 'constant velocities both ways, joint by joint, and a table of friction'),
+    'iterate': ('armsense_bringup.excite.iterate',
+                'identify, design again with the found model, until nothing changes'),
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one subcommand; returns the exit code."""
+    name = (arguments or [''])[0]
+    if name in COMMANDS:   # each loads much of its own
+        module = importlib.import_module(COMMANDS[name][0])
+        return int(module.main(arguments if name == 'design' else arguments[1:]))
+    asked = name in ('-h', '--help')
+    lines = ['usage: ./armsense excite COMMAND [arguments]', '']
+    lines += [f'  {known:<9} {text}' for known, (_, text) in COMMANDS.items()]
+    print('\n'.join(lines), file=sys.stdout if asked else sys.stderr)
+    return 0 if asked else 2
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

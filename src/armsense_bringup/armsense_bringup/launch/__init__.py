@@ -1,0 +1,1 @@
+"""Launch files without the launch packages of ROS: read, planned, run."""

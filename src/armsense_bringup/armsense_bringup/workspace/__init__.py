@@ -1,0 +1,1 @@
+"""The checkout: set up, built, checked."""
