@@ -32,7 +32,7 @@ class SystemClient(ArmClient):
         self.listen()
         subscribe = self.node.create_subscription
         subscribe(ReactionState, f'{controller}/reaction_state',
-                  lambda m: self.phases.append(m.state), latched_qos())
+                  lambda m: self.phases.append(m.state), latched_qos(100))
         subscribe(ContactTruth, 'ground_truth', self.contacts.append, event_qos(10000))
         subscribe(JointState, 'joint_states', self._on_joint_state, 10)
 

@@ -216,7 +216,6 @@ def test_resume_finishes_the_same_goal_slowly(client):
         since = client.state.seq
         result = client.result(handle)
     assert result.error_code == 0, result.error_string
-    # The topic keeps only the newest phase, so those of a single cycle may go unheard.
     heard = [phase for phase, _ in itertools.groupby(client.phases)]
     assert heard[:2] == ['tracking', 'reacting']
     assert heard[-2:] == ['resuming', 'tracking']

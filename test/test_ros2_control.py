@@ -2,7 +2,6 @@
 
 from arm_system import arm_system, JOINTS
 import numpy as np
-import pytest
 from sensor_msgs.msg import JointState
 
 from armsense_msgs.msg import DriverMode
@@ -30,10 +29,6 @@ class HardwarePlugin:
         self._commands.publish(JointState(name=JOINTS, position=self._sent.tolist()))
 
 
-# The plugin is no part of the lock-step: where it is late it sends several steps at once, and of
-# bursts of 20 ms or more the arm feels a collision, because the follower does not limit
-# accelerations. Once it does, this mark goes.
-@pytest.mark.timing
 def test_positions_from_ros2_control_move_the_arm():
     system = arm_system(controller='joint_command_controller', lockstep='true')
     with system as (client, supervisor):

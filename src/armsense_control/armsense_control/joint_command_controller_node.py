@@ -82,7 +82,7 @@ class JointCommandControllerNode(LoopNode):
     def _take(self, sent: JointState) -> None:
         complaint = ''
         try:
-            self._follower.send(sent.name, sent.position, sent.velocity)
+            self._follower.send(sent.name, sent.position)
         except ArmsenseError as error:
             complaint = str(error)
         if complaint and complaint != self._complaint:

@@ -125,7 +125,7 @@ class ArmClient:
     def listen_to_mode(self) -> None:
         for driver in DRIVERS:
             self.node.create_subscription(DriverMode, f'{driver}/mode', self.modes.append,
-                                          latched_qos())
+                                          latched_qos(100))
 
     @property
     def mode(self) -> DriverMode | None:

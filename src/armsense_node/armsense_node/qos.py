@@ -17,8 +17,11 @@ def event_qos(depth: int = 16) -> QoSProfile:
         history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE)
 
 
-def latched_qos() -> QoSProfile:
-    """A state that late joiners must see too, such as the driver's mode: reliable, kept."""
+def latched_qos(depth: int = 1) -> QoSProfile:
+    """A state that late joiners must see too, such as the driver's mode: reliable, kept.
+
+    Who listens to every change, not to the newest state alone, asks for more depth.
+    """
     return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE,
+        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE,
         durability=DurabilityPolicy.TRANSIENT_LOCAL)

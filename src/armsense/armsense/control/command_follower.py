@@ -4,8 +4,10 @@ A collision freezes the reference where the arm is, until `resume`: whoever send
 knows nothing of collisions, and would drive on into the obstacle. So does a fault, such as a
 state that holds no numbers; meanwhile the arm brakes.
 
-A velocity counts until the next position is due. Who sends nothing more has died or has nothing
-to say: the arm comes to rest at the last position.
+Positions may come late or several at once. A point runs evenly towards the newest one, in the time
+that positions take to come, and the arm is led after that point within its limits of velocity and
+half its acceleration, smoothly. That is 40 ms behind the point, itself one pause behind. Who sends nothing more has died or has nothing to say: the arm comes to rest at the
+last position. Velocities that are sent do not count: they cannot contradict the positions then.
 """
 
 from __future__ import annotations
@@ -19,12 +21,35 @@ from armsense.control.law import Law
 from armsense.control.limiter import Limiter
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model import Arm
-from armsense.trajectory import Limits
+from armsense.trajectory import Limits, Pursuit
 from armsense.types import ArmState, Array, Command, Reference
 
-REACH = 0.2                # [rad] from where the arm is led to the next position it is sent to
-LATE = 2.5                 # times the pause between the last two positions: none comes any more
-SOONEST, LATEST = 0.02, 0.2   # [s] within which that is said
+REACH = 0.2   # [rad] from where the arm is led to the next position it is sent to
+PAUSE = 0.2   # [s] a position after a longer one begins anew, an earlier one goes on
+CATCH_UP = 0.1   # [s] less time to get to a position, per second in which they come sooner
+GENTLE = 0.5     # of the acceleration limit: a stream is as rough as its sender
+SMOOTH = 0.02    # [s] of each of two low passes: what jerks the arm is felt as a contact
+
+
+class EvenPoint:
+    """Runs evenly to the newest of the positions that come, however they come."""
+
+    def __init__(self, q: Array) -> None:
+        self._q = self._goal = q            # [rad] (n,)
+        self._age = self._span = self._left = 0.0   # [s] of the goal, and to get there
+
+    def send(self, goal: Array) -> None:
+        """Go on to this position [rad], (n,); of several at once the last one counts."""
+        if self._age <= PAUSE:
+            self._span = max(self._age, self._span - CATCH_UP * self._age)
+        self._goal, self._age, self._left = goal, 0.0, self._span
+
+    def step(self, dt: float) -> Reference:
+        """The point after dt [s], > 0."""
+        self._age += dt
+        before, self._left = self._q, self._left - dt
+        self._q = before + (self._goal - before) * dt / max(self._left + dt, dt)
+        return Reference(self._q, (self._q - before) / dt, np.zeros(len(before)))
 
 
 class CommandFollower:
@@ -41,17 +66,14 @@ class CommandFollower:
         self._names = model.joint_names
         self._limits = Limits.of(model)
         self._limiter = Limiter(model, self._limits)
-        self._reference: Reference | None = None
-        self._goal: Array | None = None   # [rad] (n,) the newest position, where it leads to
-        self._age, self._patience = 0.0, LATEST   # [s] of the newest position, and how old it gets
+        self._reference: Reference | None = None   # None: begin where the arm is
         self.frozen = False
         self.fault = ''                   # why the arm brakes or braked; until `resume`
 
-    def send(self, names: Sequence[str], position: Sequence[float],
-             velocity: Sequence[float] = ()) -> None:
-        """Take the newest reference, joints in any order; what is wrong leaves the old one.
+    def send(self, names: Sequence[str], position: Sequence[float]) -> None:
+        """Take the newest position, joints in any order; what is wrong leaves the old one.
 
-        Positions and velocities beyond the arm's limits are taken as the limits.
+        Positions beyond the arm's limits are taken as the limits.
 
         Raises:
             ArmsenseError: A joint is missing, a value is no number, or a position is further
@@ -63,8 +85,6 @@ class CommandFollower:
                                 f'{", ".join(missing) or "some positions"}')
         order = [list(names).index(name) for name in self._names]
         q = np.array([position[k] for k in order], float)
-        speeds = [velocity[k] for k in order] if len(velocity) == len(names) else 0.0
-        dq = np.nan_to_num(np.broadcast_to(np.array(speeds, float), q.shape), posinf=0, neginf=0)
         if not np.isfinite(q).all():
             raise BadValue('commanded position', q.tolist(), 'finite')
         if self.frozen or self._reference is None:
@@ -74,12 +94,7 @@ class CommandFollower:
             joint = self._names[int(distance.argmax())]
             raise ArmsenseError(f'{joint} is sent {distance.max():.2f} rad away at once; stay '
                                 f'within {REACH} rad of where the arm is led')
-        self._patience = min(max(LATE * self._age, SOONEST), LATEST)
-        self._age = 0.0
-        self._goal = self._limits.inside(q)
-        fastest = self._limits.velocity
-        dq = np.where(self._goal == q, np.clip(dq, -fastest, fastest), 0.0)
-        self._reference = self._reference._replace(dq=dq)
+        self._point.send(self._limits.inside(q))
 
     def step(self, state: ArmState, collision: bool, dt: float) -> Command:
         """Command for this cycle; a collision freezes the reference."""
@@ -91,14 +106,14 @@ class CommandFollower:
         elif collision:
             self._law.halt(state)
         if self._reference is None or collision:
-            self._reference, self._goal = Reference.at_rest(self._limits.inside(state.q)), None
-        self._reference = reference = self._approach(self._reference, dt)
+            self._reference = self._begin_at(self._limits.inside(state.q))
+        self._reference = reference = self._lead(self._reference, dt)
         limited = self._limiter.apply(self._law.step(state, reference, dt), state)
         return self._brake(state, limited.reason) if limited.reason else limited.command
 
     def rest(self) -> None:
         """The motors are off: begin anew where the arm will be."""
-        self._reference = self._goal = None
+        self._reference = None
 
     def resume(self) -> None:
         """Follow again, from a reference near the arm."""
@@ -109,17 +124,20 @@ class CommandFollower:
         """Where the arm shall be now [rad], (n,)."""
         return None if self._reference is None else self._reference.q
 
-    def _approach(self, reference: Reference, dt: float) -> Reference:
-        """Towards the newest position, no faster than the joints may move."""
-        self._age += dt
-        if self._goal is None:
-            return reference
-        way = self._limits.velocity * dt
-        q, dq = reference.q + np.clip(self._goal - reference.q, -way, way), reference.dq
-        if self._age > self._patience and dq.any():
-            slower = self._limits.acceleration * dt
-            dq = dq - np.clip(dq, -slower, slower)
-        return reference._replace(q=q, dq=dq)
+    def _begin_at(self, q: Array) -> Reference:
+        rest = Reference.at_rest(q)
+        self._point, self._smooth = EvenPoint(q), q
+        self._pursuit = Pursuit(rest, self._limits.gentler(GENTLE * self._limits.acceleration))
+        return rest
+
+    def _lead(self, before: Reference, dt: float) -> Reference:
+        """After the point, through low passes: they keep the limits of what they are given."""
+        if dt == 0.0:
+            return before
+        led, share = self._pursuit.step(self._point.step(dt), dt), -math.expm1(-dt / SMOOTH)
+        self._smooth = self._smooth + share * (led.q - self._smooth)
+        q = before.q + share * (self._smooth - before.q)
+        return before._replace(q=q, dq=(q - before.q) / dt)
 
     def _brake(self, state: ArmState, why: str) -> Command:
         self.frozen, self.fault = True, why
