@@ -118,13 +118,13 @@ def test_an_arm_has_one_description(path):
 def test_controllers_move_the_joints_of_the_arm():
     parameters = yaml.safe_load((ROOT / 'config' / 'ros2_control.yaml').read_text())
     types = {name: block['type'] for name, block
-             in parameters['controller_manager']['ros__parameters'].items()
+             in parameters['/**/controller_manager']['ros__parameters'].items()
              if isinstance(block, dict)}
     assert set(types) == {'joint_state_broadcaster', 'joint_trajectory_controller',
                           'effort_controller'}
     for arm in ('laas4', 'biorob'):
         for name in ('joint_trajectory_controller', 'effort_controller'):
-            block = parameters[name]['ros__parameters']
+            block = parameters[f'/**/{name}']['ros__parameters']
             assert tuple(block['joints']) == ArmConfig.load(arm).joint_names
 
 

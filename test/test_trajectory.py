@@ -129,6 +129,9 @@ def test_feedback_and_tolerances_of_a_goal(client):
     assert result.error_code == 0
     assert heard
     assert list(heard[0].joint_names) == JOINTS
+    stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in heard]
+    assert stamps[0] > 0.0                       # of the state that it speaks of
+    assert stamps == sorted(stamps)
     assert all(abs(e) < 0.05 for m in heard for e in m.error.positions)
     tight = client.result(client.send([(0.8, HOME)], path_tolerance={'joint1': 1e-6}))
     assert tight.error_code == -4

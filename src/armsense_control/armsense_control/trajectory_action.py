@@ -18,6 +18,8 @@ import numpy as np
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
+from rclpy.time import Time
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from armsense.control.goal import GoalRefused, GoalStatus
@@ -171,6 +173,7 @@ class TrajectoryAction:
         assert desired is not None
         assert error is not None
         return FollowJointTrajectory.Feedback(
+            header=Header(stamp=Time(nanoseconds=self._clock()[0]).to_msg()),
             joint_names=list(self._names),
             desired=JointTrajectoryPoint(positions=desired.q.tolist(),
                                          velocities=desired.dq.tolist()),

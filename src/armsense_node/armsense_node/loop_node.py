@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+import re
 import signal
 import sys
 import threading
@@ -137,7 +138,7 @@ def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> 
     """
     stop = _StopRequest()
     stop.install()
-    name = getattr(factory, '__name__', 'armsense')
+    name = _logger_name(factory, sys.argv if argv is None else argv)
     try:
         rclpy.init(
             args=None if argv is None else list(argv),
@@ -154,6 +155,13 @@ def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> 
         try_shutdown()
         stop.release()
     return 0
+
+
+def _logger_name(factory: Callable[[], Node], argv: Sequence[str]) -> str:
+    """The name that the node has, or would have had: `ros2 launch` passes it, else its class."""
+    given = [word.partition(':=')[2] for word in argv if word.startswith('__node:=')]
+    own = getattr(factory, '__name__', 'armsense').removesuffix('Node')
+    return given[-1] if given else re.sub('(?<=[a-z])(?=[A-Z])', '_', own).lower()
 
 
 def _live(node: Node, stop: _StopRequest) -> None:

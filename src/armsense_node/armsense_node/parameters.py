@@ -1,7 +1,8 @@
 """ROS parameters are the fields of a dataclass, which states default, range and meaning once.
 
 A node has a dataclass `Settings`: parts of those below (the last named comes first), fields
-`same_as` those of the library's options, and its own.
+`same_as` those of the library's options, and its own. They are read once, when the node starts, so
+`ros2 param set` is refused; what changes while an arm runs has a service.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def meaning(field: Field[Any]) -> str:
 
 def _descriptor(field: Field[Any]) -> ParameterDescriptor:
     rule, allowed = field.metadata, valid_values(field.metadata)
-    descriptor = ParameterDescriptor(description=meaning(field))
+    descriptor = ParameterDescriptor(description=meaning(field), read_only=True)
     if rule['low'] is None or rule['high'] is None:
         descriptor.additional_constraints = allowed      # ROS has no word for it
     elif isinstance(field.default, int):

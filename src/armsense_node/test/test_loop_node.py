@@ -304,6 +304,12 @@ def test_error_of_the_user_is_one_line():
     assert err.rstrip().endswith('gain is -1; it must be positive')
 
 
+def test_an_error_before_there_is_a_node_has_its_name():
+    _, err, code = finish(start('misconfigured', '-r', '__node:=elbow'))
+    assert code == 1
+    assert '[elbow]: gain is -1' in err
+
+
 def test_failing_step_closes_the_node_and_fails():
     out, err, code = finish(start('failing'))
     assert code == 1

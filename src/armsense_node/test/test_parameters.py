@@ -78,3 +78,13 @@ def test_bad_values_are_named(make, values, text):
 def test_what_ros_can_check_it_checks(make):
     with pytest.raises(InvalidParameterValueException, match='count'):
         declare(make(count=10), Settings)
+
+
+def test_what_is_read_once_is_not_said_to_have_been_set(make):
+    node = make()
+    declare(node, Settings)
+    for name, value in (('arm', 'tudor'), ('gain', 2.0), ('count', 4), ('places', [3.0, 4.0])):
+        answer, = node.set_parameters([Parameter(name, value=value)])
+        assert not answer.successful
+        assert 'read-only' in answer.reason
+        assert node.get_parameter(name).value != value
