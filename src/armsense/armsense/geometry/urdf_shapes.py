@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 import xml.etree.ElementTree as ElementTree
 
@@ -24,10 +25,8 @@ def read_shapes(model: Arm, kind: Any = COLLISION, meshes: bool = True) -> tuple
     Raises:
         ArmsenseError: A shape cannot be read, such as a mesh whose file is missing.
     """
-    full = pin.buildModelFromXML(model.urdf)
     try:
-        shapes = pin.buildGeomFromUrdfString(
-            full, model.urdf if meshes else _without_meshes(model.urdf), kind)
+        full, shapes = _read(model.urdf if meshes else _without_meshes(model.urdf), kind)
     except (ValueError, RuntimeError) as error:
         raise ArmsenseError(f'{model.name}: the {kind.name.lower()} shapes cannot be read '
                             f'({" ".join(str(error).split())}); give the URDF cylinders, boxes '
@@ -35,8 +34,15 @@ def read_shapes(model: Arm, kind: Any = COLLISION, meshes: bool = True) -> tuple
     locked = [full.getJointId(name) for name in list(full.names)[1:]
               if name not in model.joint_names]
     if locked:
-        full, shapes = pin.buildReducedModel(full, shapes, locked, pin.neutral(full))
-    return full, shapes
+        return tuple(pin.buildReducedModel(full, shapes, locked, pin.neutral(full)))
+    return full, shapes.copy()
+
+
+@lru_cache(maxsize=32)
+def _read(urdf: str, kind: Any) -> tuple[Any, Any]:
+    """Once per description: Pinocchio 4.1 never frees shapes that it has read."""
+    full = pin.buildModelFromXML(urdf)
+    return full, pin.buildGeomFromUrdfString(full, urdf, kind)
 
 
 def link_name(shape: Any) -> str:
