@@ -6,8 +6,9 @@ state that holds no numbers; meanwhile the arm brakes.
 
 Positions may come late or several at once. A point runs evenly towards the newest one, in the time
 that positions take to come, and the arm is led after that point within its limits of velocity and
-half its acceleration, smoothly. That is 40 ms behind the point, itself one pause behind. Who sends nothing more has died or has nothing to say: the arm comes to rest at the
-last position. Velocities that are sent do not count: they cannot contradict the positions then.
+half its acceleration, smoothly: 40 ms behind the point, itself one pause behind. Who sends nothing
+more has died or has nothing to say: the arm comes to rest at the last position. Velocities that
+are sent do not count: they cannot contradict the positions then.
 """
 
 from __future__ import annotations
