@@ -125,7 +125,11 @@ class CellLayout:
         """
         if valid is None or valid.all():
             return np.asarray(self.collect @ force)
-        return self._with_missing(valid) @ (force if bias is None else force - bias)[valid]
+        if not self.can_do_with(valid):
+            raise ArmsenseError(f'without load cell {cell_list(~valid)} the others cannot tell '
+                                f'{", ".join(self.names)}')
+        left = (force if bias is None else force - bias)[valid]
+        return np.asarray(np.linalg.pinv(self.spread[valid]) @ left)
 
     def can_do_with(self, valid: Flags) -> bool:
         """Whether these cells still determine the felt wrench."""
@@ -148,12 +152,10 @@ class CellLayout:
         """Of the felt wrench when every cell has this standard deviation [N], (k, k)."""
         return np.asarray(noise**2 * self.collect @ self.collect.T)
 
-    def _with_missing(self, valid: Flags) -> Array:
-        if not self.can_do_with(valid):
-            failed = ', '.join(str(k + 1) for k in np.flatnonzero(~valid))
-            raise ArmsenseError(
-                f'without load cell {failed} the others cannot tell {", ".join(self.names)}')
-        return np.asarray(np.linalg.pinv(self.spread[valid]))
+
+def cell_list(flags: Flags) -> str:
+    """Numbers of the cells with a flag, from 1."""
+    return ', '.join(str(k + 1) for k in np.flatnonzero(flags))
 
 
 def _spread(collect: Array, stiffness: ArrayLike | None) -> Array:

@@ -1,4 +1,6 @@
-"""Many starts, one optimiser: the best feasible motion of a design so far.
+"""What a design is asked for, and what it tells while it runs.
+
+Many starts, one optimiser: the best feasible motion of a design so far.
 
 The starts are random motions, the least-squares guess of thesis 000, eqs. 4.40-4.42: velocities
 are drawn within their limits at equidistant times, and the coefficients that come nearest to them
@@ -8,18 +10,46 @@ together until torques and clearances hold as well, so that the guess is feasibl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+from armsense.excite.criteria import CRITERIA
+from armsense.excite.kinds import DEFAULT_HARMONICS, KINDS
+from armsense.schema import quantity
 from collections.abc import Callable
 import time
-from typing import NamedTuple
-
 import numpy as np
-
 from armsense.errors import ArmsenseError
-from armsense.excite.design_options import DesignOptions, SearchStep
 from armsense.excite.problem import Problem
 from armsense.excite.sqp import Iterate, Minimiser
 from armsense.excite.verify import Verifier
 from armsense.types import Array
+
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions:
+    """What to design and how long to search."""
+
+    kind: str = quantity('fourier', choices=KINDS)
+    criterion: str = quantity('d_optimal', choices=tuple(CRITERIA))
+    period: float | None = quantity(None, unit='s', above=0, text='None: 10 s, APRBS 40 s')
+    harmonics: int = quantity(DEFAULT_HARMONICS, low=2, text='bandwidth = harmonics / period')
+    seed: int = quantity(1, low=0)
+    time_limit: float = quantity(19.0, unit='s', low=0, text='of all; 0: until converged')
+    starts: int = quantity(4, low=1, text='guesses whose optimisation is begun')
+    guesses: int = quantity(24, low=1, text='random guesses that the starts are picked from')
+    iterations: int = quantity(80, low=1, text='of the best start, at most')
+    two_sided: bool | None = quantity(None, text='actuator and load side; None: if elastic')
+
+
+class SearchStep(NamedTuple):
+    """Told while the search runs."""
+
+    fraction: float      # 0..1
+    start: int           # number of the start, from 0
+    iteration: int
+    objective: float     # of the best feasible motion, what is minimised
+    feasible: bool       # whether the present point is feasible
+    seconds: float
+
 
 SHRINK = 0.8
 MOST_SHRINKS = 25
