@@ -13,7 +13,7 @@ from armsense.excite import (
     DesignOptions,
     make_criterion,
 )
-from armsense.excite.fourier_series import FourierSeries
+from armsense.excite.families import FourierSeries
 from armsense.excite.information import RigidInformation
 from armsense.excite.problem import Problem
 from armsense.excite.search import first_guess

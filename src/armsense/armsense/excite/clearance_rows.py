@@ -1,10 +1,4 @@
-"""Positions of many points of an arm at many samples at once, and their derivatives.
-
-The arm is a chain of screws read off the model at q = 0: T_i(q) = prod_j<=i exp(xi_j q_j) T_i(0).
-One Pinocchio call per sample and point would cost far more than these few array products.
-
-
-Floor, base cylinder and self-distance as functions g(q) >= 0 with gradients.
+"""Floor, base cylinder and self-distance as functions g(q) >= 0 with gradients.
 
 All are distances between capsules (the base cylinder is one more, fixed capsule) or heights of
 their ends. Pairs of neighbouring links are left out as in `trajectory.Clearance`, and so is what
@@ -13,15 +7,19 @@ is too close or too low at the home pose already: it says nothing about a motion
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
 from armsense.errors import ArmsenseError
+from armsense.excite.constraints import Constraints, FAR
+from armsense.geometry.capsules import arm_capsules, Capsule, closest_points
 from armsense.model import Arm
 from armsense.types import Array
-from collections.abc import Iterator
-from armsense.geometry.capsules import arm_capsules, Capsule, closest_points
 
+FLOOR_RADIUS = np.sqrt(2.0)   # a box around the cylinder, as `Clearance` sees it, reaches deeper
 Index = NDArray[np.intp]
 
 
@@ -35,7 +33,12 @@ class Placement(NamedTuple):
 
 
 class Chain:
-    """Kinematics of an arm whose joints follow one after the other."""
+    """Positions of many points of an arm at many samples at once, and their derivatives.
+
+    The joints follow one after the other, a chain of screws read off the model at q = 0:
+    T_i(q) = prod_j<=i exp(xi_j q_j) T_i(0). One Pinocchio call per sample and point would cost far
+    more than these few array products.
+    """
 
     def __init__(self, model: Arm) -> None:
         self.n = model.n
@@ -91,17 +94,6 @@ def _rotation(axis: Array, angle: Array) -> Array:
     return np.asarray(np.eye(3) + s * K + (1.0 - c) * (K @ K))
 
 
-FLOOR_RADIUS = np.sqrt(2.0)   # a box around the cylinder, as `Clearance` sees it, reaches deeper
-FAR = 10.0                    # [m] a base cylinder without a height is as tall as this
-
-
-class BaseCylinder(NamedTuple):
-    """Space around the first axis that the tool and the outer links must not enter."""
-
-    radius: float           # [m]
-    height: float = FAR     # [m] above the base frame
-
-
 class Group(NamedTuple):
     """Values of one kind of clearance, and how to differentiate them."""
 
@@ -118,18 +110,10 @@ class Group(NamedTuple):
 class ClearanceRows:
     """Clearances of an arm over samples."""
 
-    def __init__(self, model: Arm, home: Array, *, floor: float | None,
-                 self_distance: float, base_cylinder: BaseCylinder | None) -> None:
-        """Collect the capsules and pairs.
-
-        Args:
-            model: The arm; its URDF holds the shapes.
-            home: Pose that decides which pairs are meaningful [rad], (n,).
-            floor: Height that nothing may go below [m]; None: no floor.
-            self_distance: Smallest distance between links [m].
-            base_cylinder: None: not kept free.
-        """
-        self.chain, self.floor, self.self_distance = Chain(model), floor, self_distance
+    def __init__(self, model: Arm, home: Array, constraints: Constraints) -> None:
+        """Collect the capsules and the pairs that are meaningful at the pose home [rad], (n,)."""
+        self.chain, self.floor = Chain(model), constraints.floor
+        self.self_distance, base_cylinder = constraints.self_distance, constraints.base_cylinder
         capsules = arm_capsules(model)
         tool = model.frame_pose(np.zeros(model.n))[:3, 3]
         capsules.append(Capsule('tool', model.moving_joint(model.tool_frame) + 1, tool, tool, 0.0))
@@ -137,7 +121,7 @@ class ClearanceRows:
         self_pairs = list(_self_pairs(capsules))
         base_pairs = []
         if base_cylinder is not None:
-            low = -FAR if floor is None else floor
+            low = -FAR if self.floor is None else self.floor
             capsules.append(Capsule('base cylinder', 0, np.array([0.0, 0.0, low]),
                                     np.array([0.0, 0.0, base_cylinder.height]),
                                     base_cylinder.radius))
@@ -149,7 +133,7 @@ class ClearanceRows:
         self._ends = np.array([[c.a for c in capsules], [c.b for c in capsules]])   # (2, c, 3)
         place = self.chain.place(home[None])
         self._floor_rows = self._high_enough(moving, place)
-        self._self = self._meaningful(self_pairs, place, self_distance)
+        self._self = self._meaningful(self_pairs, place, self.self_distance)
         self._base = self._meaningful(base_pairs, place, 0.0)
         if base_cylinder is not None and 'tool-base cylinder' not in self._names(self._base):
             raise ArmsenseError(f'{model.name}: the tool is within the base cylinder of '

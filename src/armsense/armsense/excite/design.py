@@ -16,14 +16,18 @@ import numpy as np
 from armsense.errors import BadValue
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
-from armsense.excite.design_options import DesignOptions, SearchStep
-from armsense.excite.elastic_information import ElasticInformation
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
-from armsense.excite.information import Information, Motion, regressor, RigidInformation
+from armsense.excite.information import (
+    ElasticInformation,
+    Information,
+    Motion,
+    regressor,
+    RigidInformation,
+)
 from armsense.excite.kinds import DEFAULT_PERIOD, size_shape
 from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import grid_size, Problem
-from armsense.excite.search import Search
+from armsense.excite.search import DesignOptions, Search, SearchStep
 from armsense.excite.verify import FINER, Verifier
 from armsense.model import Arm
 from armsense.types import Array

@@ -18,7 +18,7 @@ from armsense import schema
 from armsense.errors import BadValue
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import CRITERIA
-from armsense.excite.fourier_series import FourierSeries
+from armsense.excite.families import FourierSeries
 from armsense.excite.kinds import KINDS, rebuild_shape
 from armsense.excite.parametrisation import Parametrisation
 from armsense.schema import quantity

@@ -7,12 +7,15 @@ import math
 import numpy as np
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.excite.aprbs import Aprbs
 from armsense.excite.constraints import Constraints
-from armsense.excite.cosine_polynomial import CosinePolynomial
-from armsense.excite.fourier_series import FourierSeries
+from armsense.excite.families import (
+    Aprbs,
+    BUMP_DEGREE,
+    CosinePolynomial,
+    FourierSeries,
+    Polynomial,
+)
 from armsense.excite.parametrisation import Parametrisation
-from armsense.excite.polynomial import BUMP_DEGREE, Polynomial
 from armsense.types import Array
 
 KINDS = ('fourier', 'cosine_polynomial', 'polynomial', 'aprbs')
@@ -25,14 +28,7 @@ def size_shape(kind: str, start: Array, end: Array, constraints: Constraints, *,
                harmonics: int, seed: int) -> Parametrisation:
     """A family whose bandwidth is harmonics / period, for an APRBS what the limits allow.
 
-    Args:
-        kind: One of `KINDS`.
-        start: Pose at time 0 [rad], (n,).
-        end: Pose at the end [rad], (n,).
-        constraints: For the move time of an APRBS and the band limit.
-        period: [s]
-        harmonics: Of the period.
-        seed: Of the schedule of an APRBS.
+    Poses at both ends [rad], (n,); period [s]; the seed is that of the schedule of an APRBS.
     """
     if kind not in KINDS:
         raise UnknownName('kind of excitation', kind, KINDS)

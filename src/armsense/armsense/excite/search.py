@@ -1,6 +1,4 @@
-"""What a design is asked for, and what it tells while it runs.
-
-Many starts, one optimiser: the best feasible motion of a design so far.
+"""Many starts, one optimiser: the best feasible motion of a design so far.
 
 The starts are random motions, the least-squares guess of thesis 000, eqs. 4.40-4.42: velocities
 are drawn within their limits at equidistant times, and the coefficients that come nearest to them
@@ -10,19 +8,29 @@ together until torques and clearances hold as well, so that the guess is feasibl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+import time
 from typing import NamedTuple
+
+import numpy as np
+
+from armsense.errors import ArmsenseError
 from armsense.excite.criteria import CRITERIA
 from armsense.excite.kinds import DEFAULT_HARMONICS, KINDS
-from armsense.schema import quantity
-from collections.abc import Callable
-import time
-import numpy as np
-from armsense.errors import ArmsenseError
 from armsense.excite.problem import Problem
 from armsense.excite.sqp import Iterate, Minimiser
 from armsense.excite.verify import Verifier
+from armsense.schema import quantity
 from armsense.types import Array
+
+SHRINK = 0.8
+MOST_SHRINKS = 25
+FILL = 0.95              # of the way to the first joint limit
+SCOUTING = 12            # iterations of every start before the best one goes on
+FEASIBLE = 2e-3          # worst c that the repair on the fine grid settles
+MOST_GUESSES = 200       # drawn until enough of them can be made feasible
+
 
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions:
@@ -49,14 +57,6 @@ class SearchStep(NamedTuple):
     objective: float     # of the best feasible motion, what is minimised
     feasible: bool       # whether the present point is feasible
     seconds: float
-
-
-SHRINK = 0.8
-MOST_SHRINKS = 25
-FILL = 0.95              # of the way to the first joint limit
-SCOUTING = 12            # iterations of every start before the best one goes on
-FEASIBLE = 2e-3          # worst c that the repair on the fine grid settles
-MOST_GUESSES = 200       # drawn until enough of them can be made feasible
 
 
 class Guess(NamedTuple):

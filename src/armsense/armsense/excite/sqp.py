@@ -42,12 +42,7 @@ class Minimiser:
     """One search; it can be run on in portions."""
 
     def __init__(self, problem: Problem, y: Array) -> None:
-        """Start at a point.
-
-        Args:
-            problem: What to minimise.
-            y: Within the linear limits, (size,).
-        """
+        """Start at a point within the linear limits, (size,)."""
         self._problem, self._y = problem, y
         self._f, self._worst = problem.value(y)
         self._step = problem.step_data(y)
@@ -58,12 +53,9 @@ class Minimiser:
 
     def run(self, iterations: int, accepted: Callable[[Iterate], None],
             stopped: Callable[[], bool]) -> None:
-        """Improve until converged, `stopped` or after so many iterations in all.
+        """Improve until converged, `stopped` or after so many iterations of all portions.
 
-        Args:
-            iterations: Counted from the first portion on.
-            accepted: Told every point that improves the merit function.
-            stopped: Asked once per iteration.
+        `accepted` is told every point that improves the merit function.
         """
         while self._count < iterations and not self.converged and not stopped():
             self._count += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from armsense.errors import ArmsenseError
@@ -23,17 +25,9 @@ class Verifier:
     """Checks motions of one arm under one set of constraints."""
 
     def __init__(self, model: Arm, constraints: Constraints, home: Array) -> None:
-        """Prepare the shapes.
-
-        Args:
-            model: The arm.
-            constraints: What must hold.
-            home: Pose where every motion starts; it must be free itself [rad], (n,).
-        """
+        """Every motion starts at the pose home [rad], (n,), which must be free itself."""
         self._model, self._constraints = model, constraints
-        self._rows = ClearanceRows(model, home, floor=constraints.floor,
-                                   self_distance=constraints.self_distance,
-                                   base_cylinder=constraints.base_cylinder)
+        self._rows = ClearanceRows(model, home, constraints)
         self._exact = Clearance(model, floor=constraints.floor,
                                 self_distance=constraints.self_distance)
         self._check_home(home)
@@ -82,19 +76,19 @@ class Verifier:
                                 'another pose')
 
 
-class _Recorded:
-    """Positions every `step` seconds, as the trajectory that `Clearance.check` takes."""
+class _Recorded(NamedTuple):
+    """Positions as the trajectory that `Clearance.check` takes."""
 
-    def __init__(self, q: Array, step: float) -> None:
-        self._q, self._step = q, step
+    q: Array      # [rad], (N, n)
+    step: float   # [s] between them
 
     @property
     def duration(self) -> float:
-        return (len(self._q) - 1) * self._step
+        return (len(self.q) - 1) * self.step
 
     @property
     def n(self) -> int:
-        return int(self._q.shape[1])
+        return int(self.q.shape[1])
 
     def sample(self, t: float) -> Reference:
-        return Reference.at_rest(self._q[round(t / self._step)])
+        return Reference.at_rest(self.q[round(t / self.step)])
