@@ -17,7 +17,7 @@ from armsense.identify.estimation.recursive import RecursiveOptions
 from armsense.model import Arm, ArmConfig
 from armsense.model.arm_config import LoadCellsConfig
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense.types import Array
 from armsense.velocity import WeightedRegression
 from bench.papers.batch_estimation import estimate_batch, felt_regressor, FeltMotion

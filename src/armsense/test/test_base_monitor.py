@@ -12,7 +12,7 @@ from armsense.detector import fixed_thresholds
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 
 pytestmark = pytest.mark.slow
 

@@ -167,7 +167,9 @@ class BaseMonitor:
             return self._silent('warming up')
         detection = self._detect(reading.residual, dt)
         if not self.detector.tripped:
-            self._move_offset(drift_step(reading.residual, self._drift, dt))
+            change = drift_step(reading.residual, self._drift, dt)
+            self._offset = self._offset + change
+            self.observer.offset = self.observer.offset + change
         self._learn(felt, dt)
         if self._recorded is not None and len(self._recorded) < MAX_STORED:
             self._recorded.append(reading.residual)
@@ -214,10 +216,6 @@ class BaseMonitor:
         # For the prediction alone the links need not be ones that could exist.
         self.observer.model = self.estimator.model.replace(parameters=pi)
         self.observer.offset = self._offset + offset
-
-    def _move_offset(self, change: Array) -> None:
-        self._offset = self._offset + change
-        self.observer.offset = self.observer.offset + change
 
     def _silent(self, problem: str) -> BaseResult:
         k = len(self.layout.axes)
@@ -303,5 +301,3 @@ class BaseMonitor:
         """Smallest force on the tool that would be found at joint positions q [rad], (n,)."""
         tool = self.observer.model.frame_pose(q)[:3, 3]
         return detectable_force(self.layout, tool, self.detector.threshold)
-
-

@@ -124,14 +124,10 @@ class BaseObserver:
 
     def step(self, q: Array, dq: Array, measured: Array, dt: float,
              motion: BaseMotion | None = None) -> BaseReading:
-        """One sample.
+        """One sample, `dt` [s] after the one before.
 
-        Args:
-            q: Joint positions [rad], (n,).
-            dq: Joint velocities [rad/s], (n,), `velocity_lag` behind the positions.
-            measured: Felt wrench [N, Nm], (k,), `cell_lag` behind the positions.
-            dt: Time since the sample before [s].
-            motion: Of the base; None: it stands still.
+        Joint positions [rad], velocities [rad/s], `velocity_lag` behind them, and the felt wrench
+        [N, Nm], `cell_lag` behind them; motion of the base, None where it stands still.
         """
         if not math.isfinite(sum(q.tolist()) + sum(dq.tolist()) + sum(measured.tolist()) + dt):
             return self._lost()

@@ -52,15 +52,10 @@ class CellChecker:
 
     def __init__(self, layout: CellLayout, noise: float, *, window: float = 0.05,
                  period: float = 1e-3, factor: float = 8.0, tolerance: float = 0.0) -> None:
-        """For some cells.
+        """Judge the mean over a window [s], for cells with a standard deviation `noise` [N].
 
-        Args:
-            layout: Their places.
-            noise: Standard deviation of a cell [N].
-            window: Time constant of the mean that is judged [s].
-            period: [s].
-            factor: Standard deviations of that mean that count as a fault.
-            tolerance: Added [N]: sharing that differs a little from the layout's.
+        So many (`factor`) deviations of that mean count as a fault, and a tolerance [N] for
+        sharing that differs a little from the layout's.
         """
         if not (noise > 0.0 and window > 0.0 and period > 0.0):
             raise BadValue('noise, window, period', (noise, window, period), '> 0')
@@ -88,12 +83,10 @@ class CellChecker:
         return self.bias
 
     def step(self, force: Array, felt: Array | None = None) -> CellFault | None:
-        """One sample.
+        """One sample of forces [N], (m,).
 
-        Args:
-            force: [N], (m,).
-            felt: Predicted felt wrench with its offset (k,), to tell which cell it is; None:
-                the cell that agrees best with the parities alone.
+        The predicted felt wrench with its offset, (k,), tells which cell it is; None: the one that
+        agrees best with the parities alone.
         """
         expected = self.bias if felt is None else self.layout.spread @ felt + self.bias
         gap = force - expected
@@ -138,10 +131,7 @@ class LayoutReport(NamedTuple):
 def check_layout(layout: CellLayout, forces: Array, predicted: Array) -> LayoutReport:
     """Compare a motion, most of it without contact, with all orders of the cells.
 
-    Args:
-        layout: The cells.
-        forces: As read, [N], (N, m).
-        predicted: Felt wrench from the joints [N, Nm], (N, k).
+    Forces as read [N], (N, m), and the felt wrench that the joints predict [N, Nm], (N, k).
     """
     f, c = forces - np.median(forces, axis=0), predicted - np.median(predicted, axis=0)
     scale = c.std(axis=0)

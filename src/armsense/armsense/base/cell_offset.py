@@ -37,14 +37,7 @@ class RestWatch:
     """
 
     def __init__(self, layout: CellLayout, noise: float, samples: int, speed: float) -> None:
-        """For cells of some noise [N].
-
-        Args:
-            layout: Of the cells.
-            noise: Standard deviation of a cell [N].
-            samples: That make a rest.
-            speed: Of the joints up to which they rest [rad/s].
-        """
+        """So many samples below a speed [rad/s] of the joints make a rest; noise of a cell [N]."""
         self._names = layout.names
         self._swing = SWING * np.sqrt(np.diag(layout.covariance(noise)))
         self._speed = speed
@@ -92,11 +85,8 @@ class RestWatch:
 
 
 def drift_step(residual: Array, rate: Array, dt: float) -> Array:
-    """Change of the offset in one sample without contact [N, Nm], (k,).
+    """Change of the offset in one sample of `dt` [s] without contact [N, Nm], (k,).
 
-    Args:
-        residual: Felt beyond the prediction [N, Nm], (k,).
-        rate: Fastest drift of the felt axes [N/s, Nm/s], (k,).
-        dt: [s]
+    The residual is felt beyond the prediction; the rate is the fastest drift [N/s, Nm/s], (k,).
     """
     return np.clip(residual / TIME, -rate, rate) * dt

@@ -68,11 +68,11 @@ class Explainer:
     """Finds the cause of residuals."""
 
     def __init__(self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike,
-                 base_covariance: ArrayLike, options: FusionOptions | None = None) -> None:
+                 base_covariance: ArrayLike) -> None:
         """For an arm on its cells; covariances of joint (n, n) and felt (k, k) residuals."""
         self.model, self.layout = model, layout
         self.fusion = ContactFusion(model, layout, joint_covariance, base_covariance,
-                                    options or FusionOptions(iterations=4))
+                                    FusionOptions(iterations=4))
 
     def explain(self, q: Array, tau: Array, felt: Array) -> Explanation:
         """The cause of a joint residual [Nm], (n,), and a felt residual [N, Nm], (k,)."""

@@ -72,15 +72,10 @@ class VibrationFloor:
 
     def __init__(self, k: int, period: float, *, slowest: float = 2.0, decay: float = 2.0,
                  hold: float = 0.25, factor: float = 1.0) -> None:
-        """Start without a swing.
+        """For k axes, sampled with a period [s].
 
-        Args:
-            k: Number of axes.
-            period: [s].
-            slowest: Lowest frequency of vibration [Hz].
-            decay: Time in which a peak falls to 1/e [s].
-            hold: Age before a swing counts [s].
-            factor: On the peak.
+        The slowest vibration [Hz]; a peak times `factor` falls to 1/e in `decay` [s], and a swing
+        counts from the age `hold` [s] on.
         """
         if min(period, slowest, decay, factor) <= 0.0 or hold < 0.0:
             raise BadValue('period, slowest, decay, factor, hold',

@@ -4,7 +4,7 @@ from armsense.excite.constraints import BaseCylinder, Constraints
 from armsense.excite.criteria import CRITERIA, make_criterion
 from armsense.excite.design import Design, design_excitation
 from armsense.excite.excitation import Excitation
-from armsense.excite.kinds import KINDS
+from armsense.excite.families import KINDS
 from armsense.excite.search import DesignOptions, SearchStep
 
 __all__ = ['BaseCylinder', 'Constraints', 'CRITERIA', 'Design', 'DesignOptions', 'Excitation',

@@ -1,4 +1,4 @@
-"""The four families of motions; each class states its equation."""
+"""The four families of motions by name; each class states its equation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from armsense.errors import BadValue
+from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.excite.parametrisation import Parametrisation
 from armsense.types import Array
 
+KINDS = ('fourier', 'cosine_polynomial', 'polynomial', 'aprbs')
 BUMP_DEGREE = 6
 REGISTER = 9            # bits; feedback from bits 9 and 5 gives the longest sequence, 511 ticks
 FEEDBACK = (8, 4)
@@ -172,15 +173,10 @@ class Aprbs(Parametrisation):
 
     def __init__(self, start: ArrayLike, period: float, clock: float, move: float,
                  seed: int = 1, levels: int | None = None) -> None:
-        """Draw the schedule.
+        """Draw the binary sequences from a seed.
 
-        Args:
-            start: Pose at both ends [rad], (n,).
-            period: [s]
-            clock: Shortest hold [s], move included.
-            move: Duration D of a change of level [s], at most `clock`.
-            seed: Of the binary sequences.
-            levels: Of each joint; None: as many as the joint with the fewest changes has.
+        The clock is the shortest hold [s], with the duration D of a move [s] included; `levels` of
+        each joint, None: as many as the joint with the fewest changes has.
         """
         super().__init__(start, start, period)
         if not 0.0 < move <= clock:
@@ -219,6 +215,25 @@ class Aprbs(Parametrisation):
 
     def rest(self) -> Array:
         return np.repeat(self.start[:, None], self.size, axis=1)
+
+
+def rebuild_shape(kind: str, start: Array, end: Array, period: float, size: int,
+                  options: dict[str, float]) -> Parametrisation:
+    """The family behind a file: `size` coefficients per joint and the kind's own options."""
+    if kind == 'fourier':
+        if size % 2 == 0:
+            raise BadValue('number of Fourier coefficients per joint', size, 'odd: q0, a, b')
+        return FourierSeries(start, period, (size - 1) // 2)
+    if kind == 'cosine_polynomial':
+        return CosinePolynomial(start, end, period, size)
+    if kind == 'polynomial':
+        return Polynomial(start, end, period, size + BUMP_DEGREE - 1)
+    if kind == 'aprbs':
+        for name in ('clock', 'move', 'seed'):
+            if name not in options:
+                raise ArmsenseError(f'aprbs: {name!r} is missing; needed: clock, move, seed')
+        return Aprbs(start, period, options['clock'], options['move'], int(options['seed']), size)
+    raise UnknownName('kind of excitation', kind, KINDS)
 
 
 def quintic_ends(t: Array, period: float, order: int) -> Array:
