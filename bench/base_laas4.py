@@ -11,7 +11,7 @@ from armsense.base.base_monitor import BaseMonitor
 from armsense.base.cell_layout import CellLayout
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense.types import Array
 from bench.papers.batch_estimation import estimate_batch, FeltMotion
 from bench.papers.sensitivity_figure import draw_sensitivity

@@ -16,8 +16,7 @@ import numpy as np
 
 from armsense.model import Arm
 from armsense.sim.campaign.free_motion import record_free
-from armsense.sim.campaign.individual import Individual, Variation
-from armsense.sim.campaign.recorder import Recorder
+from armsense.sim.campaign.individual import Individual, Recorder, Variation
 from armsense.watch import Tape, watch
 from armsense.watch.collision_monitor import CollisionMonitor
 from bench.bench_observer_step import measure

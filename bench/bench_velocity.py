@@ -19,8 +19,7 @@ import numpy as np
 from armsense.control.goal import GoalRefused
 from armsense.detector import fixed_thresholds
 from armsense.model import Arm
-from armsense.sim.campaign.individual import Individual, Variation
-from armsense.sim.campaign.recorder import Recorder
+from armsense.sim.campaign.individual import Individual, Recorder, Variation
 from armsense.trajectory import point_to_point
 from armsense.watch import Tape, watch
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig

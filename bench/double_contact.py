@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.base.cell_layout import CellLayout
-from armsense.base.contact_places import ContactPlaces, force_wrench, surface_axes
-from armsense.base.contact_response import ContactResponse, PoseResponse, skew
+from armsense.base.contact_places import (
+    ContactPlaces,
+    ContactResponse,
+    force_wrench,
+    PoseResponse,
+    skew,
+    surface_axes,
+)
 from armsense.base.fusion import FusionOptions
 from armsense.model import Arm
 from armsense.types import Array

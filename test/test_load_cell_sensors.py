@@ -7,7 +7,7 @@ import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm_config import LoadCellsConfig
-from armsense.sim.load_cell_sensors import CellErrors, PERFECT, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from bench.papers.static_loads import static_tables
 
 SQUARE = ((0.1, 0.1), (-0.1, 0.1), (-0.1, -0.1), (0.1, -0.1))
@@ -21,7 +21,7 @@ def cells(seed=0, **errors):
 
 
 def test_perfect_cells_balance_the_wrench():
-    force = SimulatedCells(CONFIG, 0, PERFECT).step(WEIGHT, DT)
+    force = SimulatedCells(CONFIG, 0, CellErrors(noise=0.0, bits=32)).step(WEIGHT, DT)
     x, y = np.array(SQUARE).T
     assert force.sum() == pytest.approx(20.0)
     assert -(y * force).sum() == pytest.approx(0.4)

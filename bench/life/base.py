@@ -12,7 +12,7 @@ from armsense.base.base_monitor import BaseMonitor, BaseResult
 from armsense.detector import lasting_text
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
-from armsense.sim.load_cell_sensors import SimulatedCells
+from armsense.sim.sensors import SimulatedCells
 from armsense.types import Array
 
 PLATE = 0.1              # [m] half the width of the plate

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from armsense.control.config import ControllerConfig
-from armsense.excite.aprbs import Aprbs
+from armsense.excite.families import Aprbs
 from armsense.identify.signals.filters import low_pass, Motion
 from armsense.model import Arm
 from armsense.sim import make_plant

@@ -6,8 +6,8 @@ import numpy as np
 
 from armsense.errors import ArmsenseError
 from armsense.excite import BaseCylinder, Constraints
-from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.criteria import make_criterion
+from armsense.excite.families import CosinePolynomial
 from armsense.excite.information import RigidInformation
 from armsense.excite.problem import Problem
 from armsense.excite.search import first_guess

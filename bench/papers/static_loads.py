@@ -9,7 +9,7 @@ import numpy as np
 from armsense.base.cell_layout import CellLayout
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense.types import Array
 
 DT, SETTLE, MEAN = 1e-3, 0.4, 1.0      # [s]

@@ -9,15 +9,15 @@ import numpy as np
 from scipy import signal
 
 from armsense.base.base_observer import BaseObserver, BaseObserverOptions
+from armsense.base.base_regressor import RecursiveEstimator
 from armsense.base.cell_layout import CellLayout
-from armsense.base.recursive_estimation import RecursiveEstimator
 from armsense.base.vibration import VibrationMode
 from armsense.detector import Detector, DetectorOptions, fit_false_alarm_threshold
 from armsense.identify.estimation.recursive import RecursiveOptions
 from armsense.model import Arm, ArmConfig
 from armsense.model.arm_config import LoadCellsConfig
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense.types import Array
 from armsense.velocity import WeightedRegression
 from bench.papers.batch_estimation import estimate_batch, felt_regressor, FeltMotion
@@ -59,12 +59,13 @@ def measure_zeego() -> dict[str, Any]:
     shift = _time_shift(nominal, layout, teach.q, felt)
     motion = _motion(teach.q, felt)
     result = estimate_batch(nominal, layout, motion)
-    recursive = _recursive(nominal, layout, motion)
+    parameters, offset = np.split(_recursive(nominal, layout, motion).phi, [-3])
+    recursive = nominal.replace(parameters=parameters)
     start = np.array([-9.81 * BASE_MASS, 0.0, 0.0])
     proof = _motion(check.q, _cells(config, layout, check.wrench, 4, ripple))
     percent = {'before': _error(nominal, start, layout, proof),
                'after': _error(result.model, result.offset, layout, proof),
-               'after_recursive': _error(recursive.estimated(), recursive.offset, layout, proof)}
+               'after_recursive': _error(recursive, offset, layout, proof)}
     detection = _detection(result.model, result.offset, layout, check, ripple, config)
     return {'zeego_error_percent': {k: round(v, 2) for k, v in percent.items()},
             'zeego_time_shift_s': round(shift, 3), **detection}

@@ -1,7 +1,7 @@
 """A motion that shows the dynamics of an arm and keeps all its limits, in a few seconds."""
 
 from armsense.excite.design import design_excitation
-from armsense.excite.design_options import DesignOptions
+from armsense.excite.search import DesignOptions
 from armsense.model import Arm
 
 model = Arm.load('crs_a465')

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.base.base_regressor import FilteredRegressor, parameter_names
+from armsense.base.base_regressor import FilteredRegressor, parameter_names, RecursiveEstimator
 from armsense.base.cell_layout import CellLayout
-from armsense.base.recursive_estimation import RecursiveEstimator
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.identify.estimation.feasible import is_consistent
 from armsense.identify.estimation.recursive import RecursiveOptions
@@ -187,9 +186,9 @@ def test_recursive_estimation_converges_while_moving(arm):
     before, after = errors[:5].mean(axis=0), errors[-500:].mean(axis=0)
     assert (after < 0.2 * before).all()
     np.testing.assert_allclose(after, np.array([0.04, 0.004, 0.004]) * 0.8, rtol=0.5)
-    model = estimator.estimated()
+    model = nominal.replace(parameters=estimator.phi[:-3])
     q, dq, ddq = motion(4, 2.0, seed=9)
-    wrench = model.base_wrench(q[7], dq[7], ddq[7])[2:5] + estimator.offset
+    wrench = model.base_wrench(q[7], dq[7], ddq[7])[2:5] + estimator.phi[-3:]
     np.testing.assert_allclose(wrench, truth.base_wrench(q[7], dq[7], ddq[7])[2:5], atol=0.1)
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from armsense.base.cell_layout import CellLayout
-from armsense.base.explanation import Explainer
-from armsense.base.fusion import ContactFusion, FusionOptions
-from armsense.base.push_force import best_pushes, UNIQUE
+from armsense.base.contact_watch import Explainer
+from armsense.base.fusion import best_pushes, ContactFusion, FusionOptions, UNIQUE
 from armsense.errors import ArmsenseError, BadValue
 from armsense.geometry.capsules import arm_capsules
 from armsense.geometry.link_surface import link_shapes

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions
-from armsense.base.drift_follower import DriftFollower, TIME
+from armsense.base.cell_offset import drift_step, TIME
+from armsense.base.sensitivity import detectable_force
 from armsense.detector import fixed_thresholds
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 
 pytestmark = pytest.mark.slow
 
@@ -206,6 +207,9 @@ def test_thresholds_are_learned_with_their_meaning(running):
     assert all(r.detection is None for r in bench.run(monitor, 1.0))
     force = monitor.detectable(bench.home)
     assert force.axis[2] < 5.0
+    tool = monitor.observer.model.frame_pose(bench.home)[:3, 3]
+    same = detectable_force(monitor.layout, tool, monitor.detector.threshold)
+    np.testing.assert_array_equal(force.axis, same.axis)
     with pytest.raises(ArmsenseError, match='2 thresholds; the cells feel Fz, Mx, My'):
         monitor.set_thresholds(fixed_thresholds([1.0, 1.0]))
 
@@ -312,5 +316,5 @@ def test_drift_of_the_cells_is_followed_and_a_push_is_not(model):
 
 
 def test_the_offset_never_moves_faster_than_cells_drift():
-    follower = DriftFollower(np.array([0.001, 0.002]))
-    np.testing.assert_allclose(follower.step(np.array([5.0, -0.01]), 0.5), [0.0005, -0.00025])
+    change = drift_step(np.array([5.0, -0.01]), np.array([0.001, 0.002]), 0.5)
+    np.testing.assert_allclose(change, [0.0005, -0.00025])

@@ -12,17 +12,14 @@ from armsense.cli import campaign_command
 from armsense.detector import fixed_thresholds
 from armsense.model import Arm
 from armsense.parallel import run_tasks
-from armsense.sim.campaign import identification, tasks
+from armsense.sim.campaign import tasks
 from armsense.sim.campaign.campaign import Campaign
-from armsense.sim.campaign.case import BODIES, CaseMaker
-from armsense.sim.campaign.collision import record_collision
+from armsense.sim.campaign.collision import BODIES, CaseMaker, record_collision
 from armsense.sim.campaign.free_motion import record_free
-from armsense.sim.campaign.goals import judge
-from armsense.sim.campaign.identification import identify_arm
 from armsense.sim.campaign.individual import Individual, Variation
-from armsense.sim.campaign.results import pareto_front, summarise
+from armsense.sim.campaign.results import judge, pareto_front, summarise
 from armsense.sim.campaign.setup import Known, Setup, worker
-from armsense.sim.campaign.tasks import run_task, Task
+from armsense.sim.campaign.tasks import identify_arm, run_task, Task
 from armsense.watch import watch
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 
@@ -60,20 +57,16 @@ def test_a_push_has_the_truth_of_its_force():
     maker = CaseMaker(MODEL)
     seed = next(k for k, body in enumerate(BODIES) if body.name == 'push')
     individual = Individual(MODEL, Variation(mismatch=0.0, payload=0.0, friction=0.0), 5)
-    collision = record_collision(maker, individual, seed)
-    case, truth = maker.draw(seed), collision.truth
+    tape, truth = record_collision(maker, individual, seed)
+    case = maker.draw(seed)
     np.testing.assert_allclose(truth.force, case.force)
     assert truth.link == case.link
     expected = MODEL.point_jacobian(case.motion.sample(case.time).q, case.link,
                                     case.point).T @ case.force
     np.testing.assert_allclose(truth.torque, expected, rtol=0.4, atol=0.3)   # the arm moves on
-    residual = run_residual(collision)
+    residual = watch(CollisionMonitor(MODEL, thresholds=fixed_thresholds([1e6] * 4)),
+                     tape).filtered
     np.testing.assert_allclose(residual[truth.begin + 100], truth.torque, atol=0.3)
-
-
-def run_residual(collision):
-    return watch(CollisionMonitor(MODEL, thresholds=fixed_thresholds([1e6] * 4)),
-                 collision.tape).filtered
 
 
 def record(delay, peak=50.0, lever=0.5, link='link4', **changes):
@@ -117,7 +110,7 @@ def test_pareto_front():
 def test_a_campaign_runs_resumes_and_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, 'CHUNK', 2.0)
     monkeypatch.setattr('armsense.sim.campaign.campaign.CHUNK', 2.0)
-    monkeypatch.setattr(identification, 'SECONDS', 6.0)
+    monkeypatch.setattr(tasks, 'SECONDS', 6.0)
     setup = Setup(arm='laas4', observers=('first_order', 'direct'), calibration_minutes=0.15,
                   arms=1)
     first = Campaign(setup, tmp_path).run(3, 2.0 / 3600.0)

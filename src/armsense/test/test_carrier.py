@@ -89,11 +89,12 @@ def ride(plant, carrier, unit, seconds):
         plant.step(torque, DT)
 
 
-@pytest.mark.parametrize('noise', [{'force_noise': 0.0, 'turn_noise': 0.0}, {}])
-def test_residual_of_a_swaying_arm(without_friction, noise):
+@pytest.mark.parametrize('deviation', [np.zeros(6), InertialUnit.deviation])
+def test_residual_of_a_swaying_arm(without_friction, deviation):
     """Zero with the unit; without it, what gravity of the sway asks of the joints."""
     config = without_friction(ArmConfig.load('laas4'))
-    plant, unit = make_plant(config), InertialUnit(3, **noise)
+    plant, unit = make_plant(config), InertialUnit(3)
+    unit.deviation = deviation
     carrier = Carrier(GRAVITY, sway=2.0, seed=1)
     knowing, ignorant = (CollisionMonitor(Arm.load(config)) for _ in range(2))
     model, known, unknown, expected = Arm.load(config), [], [], []

@@ -10,7 +10,7 @@ from armsense.base.contact_watch import ContactWatch, Side
 from armsense.detector import fixed_thresholds
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense.watch.collision_monitor import CollisionMonitor
 
 DT = 1e-3

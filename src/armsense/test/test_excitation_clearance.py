@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.excite.chain import Chain
-from armsense.excite.clearance_rows import BaseCylinder, ClearanceRows
+from armsense.excite.clearance_rows import Chain, ClearanceRows
+from armsense.excite.constraints import BaseCylinder, Constraints
 from armsense.geometry.capsules import arm_capsules, closest_points
 from armsense.model import Arm
 from armsense.trajectory import Clearance
@@ -55,7 +55,7 @@ def test_closest_points_of_segments_are_those_of_a_search():
 def test_capsules_are_never_further_apart_than_the_shapes(arm):
     model = Arm.load(arm)
     home, q = np.array(model.config.home), random_poses(model, 60)
-    rows = ClearanceRows(model, home, floor=None, self_distance=0.0, base_cylinder=None)
+    rows = ClearanceRows(model, home, Constraints.of(model, floor=None, self_distance=0.0))
     exact = Clearance(model, floor=None, self_distance=0.0)
     [group] = rows.groups(q)[1]
     distance = np.array([exact.smallest_distance(pose)[0] for pose in q])
@@ -73,7 +73,7 @@ def test_heights_are_never_above_those_of_the_shapes(arm):
     model = Arm.load(arm)
     home, q = np.array(model.config.home), random_poses(model, 60)
     floor = -5.0                                    # low enough to keep every link
-    rows = ClearanceRows(model, home, floor=floor, self_distance=0.0, base_cylinder=None)
+    rows = ClearanceRows(model, home, Constraints.of(model, floor=floor, self_distance=0.0))
     group = rows.groups(q)[1][0]
     exact = np.array([Clearance(model, floor=None, self_distance=0.0).lowest_point(pose)[0]
                       for pose in q[:20]])
@@ -83,8 +83,8 @@ def test_heights_are_never_above_those_of_the_shapes(arm):
 
 def test_gradients_match_finite_differences():
     model = Arm.load('laas4')
-    rows = ClearanceRows(model, np.array(model.config.home), floor=0.0, self_distance=0.02,
-                         base_cylinder=BaseCylinder(0.1))
+    rows = ClearanceRows(model, np.array(model.config.home),
+                         Constraints.of(model, base_cylinder=BaseCylinder(0.1)))
     q, h = random_poses(model, 40, seed=2), 1e-6
     place, groups = rows.groups(q)
     assert [g.kind for g in groups] == ['floor', 'self-distance', 'base cylinder']
@@ -102,16 +102,16 @@ def test_gradients_match_finite_differences():
 def test_base_cylinder_is_a_radius_about_the_first_axis():
     model = Arm.load('crs_a465')
     away = np.array([0.0, 0.0, -1.0])
-    rows = ClearanceRows(model, away, floor=None, self_distance=0.02,
-                         base_cylinder=BaseCylinder(0.33))
+    rows = ClearanceRows(model, away, Constraints.of(model, floor=None,
+                                                     base_cylinder=BaseCylinder(0.33)))
     q = random_poses(model, 30)
     group = next(g for g in rows.groups(q)[1] if g.kind == 'base cylinder')
     tool = group.names.index('tool-base cylinder')
     radius = np.array([np.hypot(*model.frame_pose(pose)[:2, 3]) for pose in q])
     np.testing.assert_allclose(group.value[:, tool], radius - 0.33, atol=1e-12)
     with pytest.raises(ArmsenseError, match='the tool is within the base cylinder of 2 m'):
-        ClearanceRows(model, away, floor=None, self_distance=0.02,
-                      base_cylinder=BaseCylinder(2.0))
+        ClearanceRows(model, away, Constraints.of(model, floor=None,
+                                                  base_cylinder=BaseCylinder(2.0)))
 
 
 def test_one_capsule_per_shape_with_its_link():

@@ -13,12 +13,11 @@ from armsense.excite import (
     DesignOptions,
     make_criterion,
 )
-from armsense.excite.fourier_series import FourierSeries
+from armsense.excite.families import FourierSeries
 from armsense.excite.information import RigidInformation
 from armsense.excite.problem import Problem
-from armsense.excite.search import first_guess
+from armsense.excite.search import first_guess, Verifier
 from armsense.excite.sqp import Minimiser
-from armsense.excite.verify import Verifier
 from armsense.model import Arm
 from armsense.trajectory import check_motion, Clearance, Limits
 

@@ -8,12 +8,9 @@ import yaml
 
 from armsense.errors import ArmsenseError
 from armsense.excite import Constraints, DesignOptions, Excitation
-from armsense.excite.aprbs import Aprbs
-from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.design import measure_quality
 from armsense.excite.excitation import UsedLimits
-from armsense.excite.fourier_series import FourierSeries
-from armsense.excite.polynomial import Polynomial
+from armsense.excite.families import Aprbs, CosinePolynomial, FourierSeries, Polynomial
 from armsense.excite.preview import preview_figure
 from armsense.model import Arm
 

@@ -5,9 +5,9 @@ import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.excite.criteria import make_criterion
-from armsense.excite.elastic_information import ElasticInformation
-from armsense.excite.fourier_series import FourierSeries
+from armsense.excite.families import FourierSeries
 from armsense.excite.information import (
+    ElasticInformation,
     linearise,
     Motion,
     regressor,

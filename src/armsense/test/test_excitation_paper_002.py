@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from armsense.excite.constraints import Constraints
-from armsense.excite.cosine_polynomial import CosinePolynomial
 from armsense.excite.criteria import make_criterion
+from armsense.excite.families import CosinePolynomial
 from armsense.excite.information import Motion, regressor, RigidInformation
 from armsense.excite.problem import Problem
 from armsense.excite.search import first_guess

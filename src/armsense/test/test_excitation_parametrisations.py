@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.excite.aprbs import Aprbs
 from armsense.excite.constraints import Constraints
-from armsense.excite.cosine_polynomial import CosinePolynomial
-from armsense.excite.fourier_series import FourierSeries
-from armsense.excite.kinds import KINDS, rebuild_shape, size_shape
-from armsense.excite.polynomial import Polynomial
+from armsense.excite.design import size_shape
+from armsense.excite.families import (
+    Aprbs,
+    CosinePolynomial,
+    FourierSeries,
+    KINDS,
+    Polynomial,
+    rebuild_shape,
+)
 from armsense.model import Arm
 
 START, END = np.array([0.3, -0.7, 1.1]), np.array([-0.4, 0.2, 0.9])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from armsense.sim.hunt_crossley import HuntCrossley
 from armsense.sim.mujoco_plant import make_plant
+from armsense.sim.surroundings import HuntCrossley
 
 
 def bounce(material, mass, speed, dt=1e-6):
@@ -19,16 +19,21 @@ def bounce(material, mass, speed, dt=1e-6):
     raise AssertionError('the mass stuck to the wall')
 
 
+def restitution(material, speed):
+    """Speed after an impact over the speed before (eq. 5.20), for small alpha v_i."""
+    return 1.0 - material.dissipation * speed
+
+
 # Thesis 000: n = 1, k = 10 kN/m, alpha = 0.04 s/m; e = 0.8 there belongs to 5 m/s.
 @pytest.mark.parametrize('speed', [0.25, 0.5, 1.0, 2.0])
 def test_restitution_is_eq_5_20(speed):
     material = HuntCrossley(10e3, 0.04)
     assert bounce(material, 0.5, speed, 5e-6) / speed == pytest.approx(
-        material.restitution(speed), abs=0.001 + (0.04 * speed)**2)   # first order in alpha v
+        restitution(material, speed), abs=0.001 + (0.04 * speed)**2)   # first order in alpha v
 
 
 def test_documented_coefficient():
-    assert HuntCrossley().restitution(5.0) == pytest.approx(0.8)
+    assert restitution(HuntCrossley(), 5.0) == pytest.approx(0.8)
 
 
 def test_force_starts_at_zero_and_never_pulls():
@@ -59,5 +64,5 @@ def test_arm_bounces_off_an_obstacle_with_that_restitution(pendulum, speed):
     after = -plant.state.joint_velocity[0] * 0.4
     # The tip hits at an angle of asin(0.05 / 0.4) to the wall.
     normal = speed * np.cos(np.arcsin(0.125))
-    assert after / speed == pytest.approx(HuntCrossley().restitution(normal),
+    assert after / speed == pytest.approx(restitution(HuntCrossley(), normal),
                                           abs=0.002 + (0.04 * speed)**2)

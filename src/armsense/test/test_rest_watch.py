@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.base.cell_layout import CellLayout
-from armsense.base.rest_watch import Rest, RestWatch
+from armsense.base.cell_offset import Rest, RestWatch
 from armsense.errors import ArmsenseError
 
 LAYOUT = CellLayout.upright([(0.1, 0.1), (-0.1, 0.1), (-0.1, -0.1), (0.1, -0.1)])

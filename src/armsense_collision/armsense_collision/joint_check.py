@@ -9,8 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from armsense.base.base_monitor import BaseMonitor, BaseResult
-from armsense.base.contact_watch import ContactWatch, Side
-from armsense.base.explanation import Cause, Explanation
+from armsense.base.contact_watch import Cause, ContactWatch, Explanation, Side
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.watch.collision_monitor import DetectionConfig

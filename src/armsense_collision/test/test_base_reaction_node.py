@@ -21,7 +21,7 @@ from armsense.base.cell_layout import CellLayout
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import CellErrors, SimulatedCells
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense_collision.base_reaction_node import BaseReactionNode
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates, Residual
 from armsense_node.health import Level

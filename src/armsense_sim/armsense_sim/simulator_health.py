@@ -15,23 +15,12 @@ class SimulatorHealth:
     """Compares the simulated with the real time between two looks."""
 
     def __init__(self, boards: Sequence[Any], dt: float, lockstep: bool) -> None:
-        """Look at a simulation.
-
-        Args:
-            boards: Emulated.
-            dt: [s] that a step simulates.
-            lockstep: The driver advances the time.
-        """
+        """A step simulates `dt` [s]; in lock-step the driver advances the time."""
         self._boards, self._dt, self._lockstep = boards, dt, lockstep
         self._before: tuple[float, int] | None = None   # [s] wall clock, steps
 
     def look(self, steps: int, now: float | None = None) -> list[Health]:
-        """Parts of the simulator.
-
-        Args:
-            steps: Done so far.
-            now: [s] monotonic; default: the clock.
-        """
+        """Parts of the simulator after so many steps; `now` [s] is the monotonic clock."""
         now = time.monotonic() if now is None else now
         before, self._before = self._before, (now, steps)
         boards = [_board(number, board) for number, board in enumerate(self._boards)]

@@ -33,8 +33,7 @@ from armsense_node.health_topic import HealthTopic
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import event_qos, Loop, run_node, stream_qos
 from armsense_node.parameters import ArmParameters, declare, LockstepParameters
-from armsense_sim.imu_topic import ImuTopic
-from armsense_sim.load_cell_topic import LoadCellTopic
+from armsense_sim.sensor_topics import ImuTopic, LoadCellTopic
 from armsense_sim.simulator_health import SimulatorHealth
 
 LAST_WORDS = 1.0   # [s]
@@ -89,7 +88,7 @@ class SimulatorNode(Node):
         self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
                             else Scenario(), self._plant, self._boards.rack)
         qos = lockstep_qos() if settings.lockstep else stream_qos()
-        self._cells = (LoadCellTopic(self, config, settings.seed, qos=qos)
+        self._cells = (LoadCellTopic(self, config, settings.seed, qos)
                        if settings.load_cells else None)
         self._imu = ImuTopic(self, settings.seed, qos) if settings.imu else None
         self._lockstep = settings.lockstep

@@ -11,10 +11,10 @@ from rclpy.node import Node
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
 from armsense.sim import make_plant
-from armsense.sim.load_cell_sensors import PERFECT
+from armsense.sim.sensors import CellErrors, SimulatedCells
 from armsense_msgs.msg import LoadCells
 from armsense_node.loop import event_qos, StreamSubscription
-from armsense_sim.load_cell_topic import LoadCellTopic
+from armsense_sim.sensor_topics import LoadCellTopic
 
 
 @pytest.fixture
@@ -31,7 +31,8 @@ def test_cells_carry_the_plant_and_repeat_the_seq(node):
     config = ArmConfig.load('laas4')
     plant = make_plant(config)
     heard = StreamSubscription(node, LoadCells, 'load_cells', 4, qos=event_qos())
-    topic = LoadCellTopic(node, config, 1, PERFECT, qos=event_qos())
+    topic = LoadCellTopic(node, config, 1, event_qos())
+    topic.cells = SimulatedCells(config.load_cells, 1, CellErrors(noise=0.0, bits=32))
     message = None
     for seq in range(1, 2000):
         topic.step(plant, seq, 0.001 * seq)
@@ -50,4 +51,4 @@ def test_cells_carry_the_plant_and_repeat_the_seq(node):
 
 def test_an_arm_without_cells_is_refused(node):
     with pytest.raises(ArmsenseError, match="no 'load_cells'"):
-        LoadCellTopic(node, ArmConfig.load('biorob'), 1)
+        LoadCellTopic(node, ArmConfig.load('biorob'), 1, event_qos())

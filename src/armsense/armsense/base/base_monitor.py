@@ -15,15 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.base.base_observer import BaseObserver, BaseObserverOptions, BaseReading
-from armsense.base.base_regressor import FilteredRegressor
-from armsense.base.cell_check import CellChecker, CellFault
-from armsense.base.cell_layout import CellLayout
-from armsense.base.cell_trust import CellTrust
-from armsense.base.drift_follower import DriftFollower
-from armsense.base.layout_watch import LayoutWatch
-from armsense.base.recursive_estimation import RecursiveEstimator, RecursiveOptions
-from armsense.base.rest_watch import Rest, RestWatch
-from armsense.base.sensitivity import detectable_at_pose, DetectableForce
+from armsense.base.base_regressor import FilteredRegressor, RecursiveEstimator
+from armsense.base.cell_check import CellFault, CellTrust
+from armsense.base.cell_layout import cell_list, CellLayout
+from armsense.base.cell_offset import drift_step, Rest, RestWatch
+from armsense.base.sensitivity import detectable_force, DetectableForce
 from armsense.base.vibration import VibrationFloor, VibrationMode
 from armsense.detector import (
     Detection,
@@ -34,6 +30,7 @@ from armsense.detector import (
     Thresholds,
 )
 from armsense.errors import ArmsenseError
+from armsense.identify.estimation.recursive import RecursiveOptions
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.schema import quantity
@@ -91,13 +88,7 @@ class BaseMonitor:
 
     def __init__(self, model: Arm, options: BaseMonitorOptions = DEFAULT_OPTIONS,
                  thresholds: Thresholds | None = None) -> None:
-        """For an arm whose yaml has load cells.
-
-        Args:
-            model: The arm.
-            options: How the base is watched.
-            thresholds: Of the felt axes; None: a guess from noise and weight.
-        """
+        """For an arm whose yaml has load cells; without thresholds they are guessed."""
         config = model.config
         if config.load_cells is None:
             raise ArmsenseError(f"{model.name} has no load cells; its yaml needs 'load_cells'")
@@ -111,10 +102,7 @@ class BaseMonitor:
             velocity_lag=self._velocity.characteristics().delay), options.modes)
         tolerance = (0.02 * config.load_cells.capacity if options.parity_tolerance is None
                      else options.parity_tolerance)
-        self._trust = CellTrust(
-            self.layout,
-            CellChecker(self.layout, self._noise, period=self._period, tolerance=tolerance),
-            LayoutWatch(self.layout, self._noise, options.gain))
+        self._trust = CellTrust(self.layout, self._noise, options.gain, self._period, tolerance)
         self.set_thresholds(thresholds or self.guessed_thresholds(model))
         k = len(self.layout.axes)
         self._floor = (VibrationFloor(k, self._period, factor=options.vibration_floor)
@@ -122,8 +110,7 @@ class BaseMonitor:
         self._learn_from(model)
         self._zeroed = not options.zero_at_start
         self._offset = np.zeros(k)      # of the last zero; the estimator adds its own
-        self._drift = DriftFollower(
-            np.sqrt(np.diag(self.layout.covariance(options.drift / 3600.0))))
+        self._drift = np.sqrt(np.diag(self.layout.covariance(options.drift / 3600.0)))  # [N/s]
         self._rest = RestWatch(self.layout, self._noise,
                                max(8, round(options.rest_time / self._period)),
                                options.rest_speed)
@@ -152,21 +139,17 @@ class BaseMonitor:
 
     def step(self, q: Sequence[float] | Array, force: Array, valid: Flags, dt: float,
              motion: BaseMotion | None = None) -> BaseResult:
-        """One cycle.
+        """One cycle, `dt` [s] after the one before.
 
-        Args:
-            q: Joint positions [rad], (n,).
-            force: Of the cells [N], (m,).
-            valid: Cells that their driver trusts, (m,).
-            dt: Time since the cycle before [s].
-            motion: Of the base; None: it stands still.
+        Joint positions [rad], (n,); forces [N] of the cells and whether their driver trusts them,
+        (m,); motion of the base, None where it stands still.
         """
         position = np.array(q, float)
         dq = self._velocity.step(position, dt)
         usable = self._trust.usable(force, valid)
         if not self.layout.can_do_with(usable):
             self.observer.reset()
-            return self._silent(f'load cells {_list(~usable)} are missing: '
+            return self._silent(f'load cells {cell_list(~usable)} are missing: '
                                 f'{", ".join(self.layout.names)} cannot be told')
         if motion is not None and not motion.known:
             self.observer.reset()
@@ -184,7 +167,9 @@ class BaseMonitor:
             return self._silent('warming up')
         detection = self._detect(reading.residual, dt)
         if not self.detector.tripped:
-            self._move_offset(self._drift.step(reading.residual, dt))
+            change = drift_step(reading.residual, self._drift, dt)
+            self._offset = self._offset + change
+            self.observer.offset = self.observer.offset + change
         self._learn(felt, dt)
         if self._recorded is not None and len(self._recorded) < MAX_STORED:
             self._recorded.append(reading.residual)
@@ -202,14 +187,13 @@ class BaseMonitor:
 
     def _learn(self, felt: Array, dt: float) -> None:
         """Correct the parameters, at a tenth of the rate, while nothing touches the arm."""
-        if not self.options.update_model:
+        if not self.options.update_model or self._cycle % LEARN_EVERY:
             return
         q, dq = self.observer.aligned
-        if self._cycle % LEARN_EVERY:
-            return
         Y = self._regressor.step(q, dq, LEARN_EVERY * dt)
         self._use_learned(self._learned, Y)
-        if self.detector.tripped or not self._settled():
+        settled = self._cycle * self._period * self.options.gain > 5.0
+        if self.detector.tripped or not settled:
             return
         low = self.observer.reading.measured - self._offset
         self.estimator.step(Y, low, LEARN_EVERY * dt)
@@ -220,11 +204,8 @@ class BaseMonitor:
         """Predict with changed parameters, as far as no contact is hidden by them.
 
         A touch that grows slowly looks like a model that is wrong. What the change takes from the
-        residual is therefore bounded in every pose; what is felt beyond stays visible.
-
-        Args:
-            change: Of the parameters and offsets since the start, (p,).
-            Y: Filtered regressor of the felt wrench, (k, p).
+        residual is therefore bounded in every pose; what is felt beyond stays visible. The change
+        is that of parameters and offsets since the start, (p,); Y is filtered, (k, p).
         """
         hidden = np.abs(Y @ change) / (HIDDEN * self.detector.threshold)
         change = change / max(1.0, float(hidden.max()))
@@ -235,13 +216,6 @@ class BaseMonitor:
         # For the prediction alone the links need not be ones that could exist.
         self.observer.model = self.estimator.model.replace(parameters=pi)
         self.observer.offset = self._offset + offset
-
-    def _move_offset(self, change: Array) -> None:
-        self._offset = self._offset + change
-        self.observer.offset = self.observer.offset + change
-
-    def _settled(self) -> bool:
-        return self._cycle * self._period * self.options.gain > 5.0
 
     def _silent(self, problem: str) -> BaseResult:
         k = len(self.layout.axes)
@@ -323,11 +297,7 @@ class BaseMonitor:
         """Give cells that were found to be wrong, or to be exchanged, another chance."""
         self._trust.reset()
 
-    def detectable(self, q: Array, frame: str | None = None) -> DetectableForce:
-        """Smallest force on a frame (None: the tool) that would be found at this pose."""
-        return detectable_at_pose(self.observer.model, self.layout, q, self.detector.threshold,
-                                  frame)
-
-
-def _list(flags: Flags) -> str:
-    return ', '.join(str(k + 1) for k in np.flatnonzero(flags))
+    def detectable(self, q: Array) -> DetectableForce:
+        """Smallest force on the tool that would be found at joint positions q [rad], (n,)."""
+        tool = self.observer.model.frame_pose(q)[:3, 3]
+        return detectable_force(self.layout, tool, self.detector.threshold)

@@ -21,13 +21,51 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.base.cell_layout import CellLayout
-from armsense.base.delay_line import DelayLine
 from armsense.base.vibration import BandStop, VibrationMode
-from armsense.errors import ArmsenseError
+from armsense.errors import ArmsenseError, BadValue
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.schema import quantity
 from armsense.types import Array
+
+
+class DelayLine:
+    """Delays vectors by a constant time at any sampling; before it is filled, holds the oldest.
+
+    A ring of the last samples, read between two of them.
+    """
+
+    def __init__(self, delay: float, period: float) -> None:
+        """Delay [s], 0 passes everything through; shortest period [s], which sets the room."""
+        if not (0.0 <= delay < 60.0 and period > 0.0):
+            raise BadValue('delay, period', (delay, period), '0 <= delay < 60 s, period > 0 s')
+        self.delay = delay
+        self._room = int(np.ceil(2.0 * delay / period)) + 3
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._times: list[float] = []
+        self._values: list[Array] = []
+        self._now = 0.0
+
+    def step(self, value: Array, dt: float) -> Array:
+        """The value `delay` seconds before now; `value` is now's, `dt` after the one before."""
+        if self.delay == 0.0:
+            return value
+        times, values = self._times, self._values
+        self._now += dt
+        times.append(self._now)
+        values.append(value)
+        wanted = self._now - self.delay
+        # What lies before the last sample older than wanted is never asked for again.
+        while len(times) > 2 and (times[1] <= wanted or len(times) > self._room):
+            times.pop(0)
+            values.pop(0)
+        if wanted <= times[0] or len(times) == 1:
+            return values[0]
+        share = (wanted - times[0]) / (times[1] - times[0])
+        return values[0] + share * (values[1] - values[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,23 +97,13 @@ class BaseReading(NamedTuple):
 class BaseObserver:
     """Residual of the felt base wrench, sample by sample."""
 
-    def __init__(
-        self, model: Arm, layout: CellLayout, options: BaseObserverOptions = DEFAULT_OPTIONS,
-        modes: tuple[VibrationMode, ...] = (),
-    ) -> None:
-        """For an arm on its cells.
-
-        Args:
-            model: The arm.
-            layout: Its cells.
-            options: How the residual is formed.
-            modes: Vibrations to be left out of the residual.
-        """
-        self.model = model
-        self.layout = layout
-        self.options = options
+    def __init__(self, model: Arm, layout: CellLayout,
+                 options: BaseObserverOptions = DEFAULT_OPTIONS,
+                 modes: tuple[VibrationMode, ...] = ()) -> None:
+        """For an arm on its cells; `modes` are vibrations to be left out of the residual."""
+        self.model, self.layout, self.options = model, layout, options
         self.offset = np.zeros(len(layout.axes))   # felt at rest beyond the model [N, Nm], (k,)
-        self._stop = BandStop(modes, len(layout.axes), options.period) if modes else None
+        self._stop = BandStop(modes, options.period) if modes else None
         behind = options.cell_lag - options.velocity_lag   # cells behind positions and velocities
         self._lines = tuple(DelayLine(delay, options.period) for delay in (
             options.velocity_lag, max(0.0, -behind), max(0.0, behind), options.cell_lag))
@@ -96,14 +124,10 @@ class BaseObserver:
 
     def step(self, q: Array, dq: Array, measured: Array, dt: float,
              motion: BaseMotion | None = None) -> BaseReading:
-        """One sample.
+        """One sample, `dt` [s] after the one before.
 
-        Args:
-            q: Joint positions [rad], (n,).
-            dq: Joint velocities [rad/s], (n,), `velocity_lag` behind the positions.
-            measured: Felt wrench [N, Nm], (k,), `cell_lag` behind the positions.
-            dt: Time since the sample before [s].
-            motion: Of the base; None: it stands still.
+        Joint positions [rad], velocities [rad/s], `velocity_lag` behind them, and the felt wrench
+        [N, Nm], `cell_lag` behind them; motion of the base, None where it stands still.
         """
         if not math.isfinite(sum(q.tolist()) + sum(dq.tolist()) + sum(measured.tolist()) + dt):
             return self._lost()
@@ -128,23 +152,13 @@ class BaseObserver:
         return self.reading
 
     def zero(self, q: Array, measured: Array, motion: BaseMotion | None = None) -> Array:
-        """Take what an arm at rest feels beyond its model as the offset; returns it, (k,).
-
-        Args:
-            q: Mean joint positions [rad], (n,).
-            measured: Mean felt wrench [N, Nm], (k,).
-            motion: Of the base; None: it stands still.
-        """
+        """Take what an arm at rest feels on average beyond its model as the offset, (k,)."""
         if not (np.isfinite(q).all() and np.isfinite(measured).all()):
             raise ArmsenseError('the offset needs finite positions and forces')
         _, weight = self._terms(q, np.zeros(self.model.n), motion)
         self.offset = measured - weight
         self.reset()
         return self.offset
-
-    def predict(self, q: Array, dq: Array, ddq: Array, motion: BaseMotion | None = None) -> Array:
-        """Felt wrench of a motion [N, Nm], (k,), offset included."""
-        return self.layout.felt(self.model.base_wrench(q, dq, ddq, motion)) + self.offset
 
     def _terms(self, q: Array, dq: Array, motion: BaseMotion | None) -> tuple[Array, Array]:
         """Felt h and G."""

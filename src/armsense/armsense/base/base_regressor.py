@@ -3,14 +3,17 @@
     c = S U(q, dq, ddq) pi + o = Y phi,    phi = [pi; o]  # (10 n + k,)
 
 The offsets o take the weight of the base itself and whatever the cells were tared to. Most
-parameters are felt only in combinations; `felt_parameters` finds those of this subset of axes.
+parameters are felt only in combinations.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armsense.base.cell_layout import CellLayout
+from armsense.identify.estimation.feasible import parameter_scale
+from armsense.identify.estimation.recursive import RecursiveLeastSquares, RecursiveOptions
 from armsense.model import Arm
 from armsense.types import Array
 
@@ -30,14 +33,8 @@ class FilteredRegressor:
 
     def __init__(self, model: Arm, layout: CellLayout, gain: float) -> None:
         """For an arm on its cells; `gain` K of the low pass [1/s]."""
-        self._model = model
-        self._layout = layout
-        self._gain = gain
+        self._model, self._layout, self._gain = model, layout, gain
         self._rest = np.zeros(model.n)
-        self.reset()
-
-    def reset(self) -> None:
-        """As at the start."""
         self._state: Array | None = None
         self._input: Array | None = None
 
@@ -54,3 +51,23 @@ class FilteredRegressor:
             self._state = self._state + share * (0.5 * (self._input + now) - self._state)
         self._input = now
         return np.hstack([self._state - KH, np.eye(len(S))])
+
+
+class RecursiveEstimator(RecursiveLeastSquares):
+    """Estimate of phi = [pi; offsets], sample by sample, from the felt wrench."""
+
+    def __init__(self, model: Arm, layout: CellLayout, noise: ArrayLike,
+                 options: RecursiveOptions) -> None:
+        """Start from a nominal arm; standard deviation of the felt wrench [N, Nm], (k,)."""
+        self.model = model
+        k = len(layout.axes)
+        weight = float(model.masses.sum() * np.linalg.norm(model.gravity))
+        super().__init__(
+            parameter_names(model, layout), np.concatenate([model.parameters, np.zeros(k)]),
+            np.concatenate([parameter_scale(model.parameters), np.full(k, weight)]),
+            np.broadcast_to(np.asarray(noise, float), k), options)
+
+    @property
+    def masses(self) -> Array:
+        """[kg] of the moving links, (n,)."""
+        return self.phi[0:10 * self.model.n:10].copy()

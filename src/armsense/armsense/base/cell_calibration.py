@@ -76,9 +76,7 @@ class CalibrationFile:
 def calibrate_cell(loads: ArrayLike, readings: ArrayLike) -> CellCalibration:
     """Line, linearity and hysteresis of one cell.
 
-    Args:
-        loads: In the order in which they were applied [N], (N,); up, then down.
-        readings: Mean reading under each [count], (N,).
+    Loads [N], (N,), in the order in which they were applied, up, then down; readings [count].
     """
     load, reading = np.asarray(loads, float), np.asarray(readings, float)
     if load.shape != reading.shape or load.ndim != 1:

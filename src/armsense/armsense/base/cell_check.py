@@ -4,10 +4,15 @@ More cells than felt axes check each other: under a rigid base the forces are  f
 the sharing E, the felt wrench c and a constant bias b, so combinations N with N E = 0 stay
 constant whatever the arm does and whoever touches it. A change there is never a collision: a cell
 is wrong. Which one, the predicted wrench tells.
+
+Whether the cells are where the layout says is judged while the arm moves. Cells are exchanged
+while somebody wires them, not at work: a layout that has once been seen to be the right one stays
+so. Later misfits are contacts.
 """
 
 from __future__ import annotations
 
+from collections import deque
 import itertools
 import math
 from typing import NamedTuple
@@ -16,15 +21,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from armsense.base.base_observer import BaseReading
 from armsense.base.cell_layout import CellLayout
 from armsense.errors import ArmsenseError, BadValue
-from armsense.types import Array
+from armsense.types import Array, Flags
 
 MOST_CELLS = 6         # up to which all orders are tried
 GOOD_FIT = 0.9         # share of the predicted change that a right layout explains
 CLEARLY_BETTER = 0.2   # by which another order must explain more
 DECISIVE = 10.0        # times as much that all other orders leave unexplained
 KEPT = 0.75            # share of the samples that are judged; the others may be contacts
+EVERY = 20             # cycles between two samples of the layout
+SAMPLES = 500          # kept
+FEWEST = 50            # for a judgement
+LEAST_CHANGE = 20      # of the prediction, in standard deviations of the felt wrench
+JUDGE_EVERY = 2000     # cycles between two judgements of the layout
+DECIDED = 2.0          # contrast from which a lying cell is left out
 
 
 class CellFault(NamedTuple):
@@ -40,15 +52,10 @@ class CellChecker:
 
     def __init__(self, layout: CellLayout, noise: float, *, window: float = 0.05,
                  period: float = 1e-3, factor: float = 8.0, tolerance: float = 0.0) -> None:
-        """For a layout.
+        """Judge the mean over a window [s], for cells with a standard deviation `noise` [N].
 
-        Args:
-            layout: The cells.
-            noise: Standard deviation of a cell [N].
-            window: Time constant of the mean that is judged [s].
-            period: [s].
-            factor: Standard deviations of that mean that count as a fault.
-            tolerance: Added [N]: sharing that differs a little from the layout's.
+        So many (`factor`) deviations of that mean count as a fault, and a tolerance [N] for
+        sharing that differs a little from the layout's.
         """
         if not (noise > 0.0 and window > 0.0 and period > 0.0):
             raise BadValue('noise, window, period', (noise, window, period), '> 0')
@@ -76,12 +83,10 @@ class CellChecker:
         return self.bias
 
     def step(self, force: Array, felt: Array | None = None) -> CellFault | None:
-        """One sample.
+        """One sample of forces [N], (m,).
 
-        Args:
-            force: [N], (m,).
-            felt: Predicted felt wrench with its offset (k,), to tell which cell it is; None:
-                the cell that agrees best with the parities alone.
+        The predicted felt wrench with its offset, (k,), tells which cell it is; None: the one that
+        agrees best with the parities alone.
         """
         expected = self.bias if felt is None else self.layout.spread @ felt + self.bias
         gap = force - expected
@@ -126,10 +131,7 @@ class LayoutReport(NamedTuple):
 def check_layout(layout: CellLayout, forces: Array, predicted: Array) -> LayoutReport:
     """Compare a motion, most of it without contact, with all orders of the cells.
 
-    Args:
-        layout: The cells.
-        forces: As read, [N], (N, m).
-        predicted: Felt wrench from the joints [N, Nm], (N, k).
+    Forces as read [N], (N, m), and the felt wrench that the joints predict [N, Nm], (N, k).
     """
     f, c = forces - np.median(forces, axis=0), predicted - np.median(predicted, axis=0)
     scale = c.std(axis=0)
@@ -185,3 +187,105 @@ def _describe(own: tuple[int, ...], best: tuple[int, ...], now: float, top: floa
         return f'load cells {wrong[0]} and {wrong[1]} are exchanged'
     order = ', '.join(str(k + 1) for k in best)
     return f'the cells are connected in another order: {order}'
+
+
+class LayoutWatch:
+    """Collects cell forces and predictions, and compares them."""
+
+    def __init__(self, layout: CellLayout, noise: float, gain: float) -> None:
+        """For a layout; noise [N] of a cell, gain [1/s] of the low pass of the prediction."""
+        self.layout = layout
+        self._change = LEAST_CHANGE * np.sqrt(np.diag(layout.covariance(noise)))
+        self._gain = gain
+        self._forces: deque[Array] = deque(maxlen=SAMPLES)
+        self._predicted: deque[Array] = deque(maxlen=SAMPLES)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._forces.clear()
+        self._predicted.clear()
+        self._low: Array | None = None
+        self._cycle = 0
+        self.settled = False   # the layout was seen to be right
+
+    def step(self, force: Array, predicted: Array, dt: float) -> None:
+        """Note a cycle: forces [N], (m,), and the predicted felt wrench, (k,)."""
+        share = -math.expm1(-self._gain * dt)
+        self._low = force if self._low is None else self._low + share * (force - self._low)
+        self._cycle += 1
+        if self._cycle % EVERY == 0:
+            self._forces.append(self._low)
+            self._predicted.append(predicted)
+
+    @property
+    def too_short(self) -> bool:
+        """Whether it is too early for a judgement."""
+        return len(self._forces) < FEWEST
+
+    def judge(self) -> LayoutReport | None:
+        """What the motion so far says; None: it is too little, or all has been said."""
+        if self.too_short or self.settled:
+            return None
+        predicted = np.array(self._predicted)
+        if (predicted.std(axis=0) > self._change).sum() < 2:
+            return None
+        report = check_layout(self.layout, np.array(self._forces), predicted)
+        self.settled = report.settled
+        # A contact changes the forces, too, but no exchange of cells would explain it.
+        certain = report.best >= GOOD_FIT or len(self._forces) == SAMPLES
+        return report if report.fits or certain else None
+
+
+class CellTrust:
+    """Which cells count: those that their driver trusts and that the others do not contradict."""
+
+    def __init__(self, layout: CellLayout, noise: float, gain: float, period: float,
+                 tolerance: float) -> None:
+        """As `CellChecker` and `LayoutWatch`, which compare cells with each other and layout."""
+        self.checker = CellChecker(layout, noise, period=period, tolerance=tolerance)
+        self._watch = LayoutWatch(layout, noise, gain)
+        self._failed: Flags = np.zeros(layout.cells, bool)
+        self._cycle = 0
+        self.layout_problem = ''   # cells that are not where the layout says; '' where all are
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """Cells that were found to be wrong, from 1."""
+        return tuple(int(k) + 1 for k in np.flatnonzero(self._failed))
+
+    def usable(self, force: Array, valid: Flags) -> Flags:
+        """Cells to work with, (m,), of forces [N] and of what their driver says, (m,) each."""
+        return valid & ~self._failed & np.isfinite(force)
+
+    def reset(self) -> None:
+        """Give all cells another chance."""
+        self._failed[:] = False
+        self.checker.reset()
+        self._watch.reset()
+        self.layout_problem = ''
+
+    def step(self, force: Array, usable: Flags, reading: BaseReading,
+             dt: float) -> CellFault | None:
+        """A cell that the others contradict, in a cycle of `dt` [s]; forces [N], (m,).
+
+        Exchanged cells contradict each other, too.
+        """
+        self._cycle += 1
+        if not usable.all():
+            return None
+        if reading.valid:
+            self._watch.step(force, reading.predicted, dt)
+        fault = self.checker.step(force, reading.predicted if reading.valid else None)
+        blamed = fault is not None and not self.layout_problem
+        if blamed or self._cycle % JUDGE_EVERY == 0:
+            report = self._watch.judge()
+            if report is not None:
+                self.layout_problem = '' if report.fits else report.message
+        if self.layout_problem:
+            return None
+        if fault is None or fault.contrast < DECIDED or self._watch.too_short:
+            return None
+        self._failed[fault.cell] = True
+        self.checker.reset()
+        return fault

@@ -55,10 +55,8 @@ class CellLayout:
                 stiffness: ArrayLike | None = None) -> CellLayout:
         """Cells that feel vertical forces.
 
-        Args:
-            positions: x, y in the base frame [m], (m, 2) with m >= 3, not in a line.
-            height: Of the cells in the base frame [m].
-            stiffness: Relative stiffness of each cell, (m,); None: all alike.
+        At least three positions x, y and their height in the base frame [m], not in a line;
+        relative stiffness of each cell, (m,), None: all alike.
         """
         xy = np.asarray(positions, float).reshape(-1, 2)
         if len(xy) < 3:
@@ -79,9 +77,7 @@ class CellLayout:
                  rotation: ArrayLike | None = None) -> CellLayout:
         """One sensor of all six components of the wrench that the arm exerts on it.
 
-        Args:
-            position: Of the sensor in the base frame [m], (3,).
-            rotation: Axes of the sensor in the base frame, (3, 3); None: the same.
+        Its position [m], (3,), and axes, (3, 3), are in the base frame; None: the same axes.
         """
         R = np.eye(3) if rotation is None else np.asarray(rotation, float)
         x, y, z = np.asarray(position, float)
@@ -112,20 +108,21 @@ class CellLayout:
         return np.asarray(self.selection @ wrench)
 
     def wrench(self, force: Array, valid: Flags | None = None, bias: Array | None = None) -> Array:
-        """Felt wrench of cell forces, (m,) -> (k,).
+        """Felt wrench of the compressions [N] of the cells that can be trusted, (m,) -> (k,).
 
-        Args:
-            force: Compression of each cell [N].
-            valid: Cells that can be trusted; None: all.
-            bias: Forces that the cells exert against each other because they do not stand in one
-                plane [N]; needed only where a cell is missing.
+        `bias` are forces that the cells exert against each other because they do not stand in one
+        plane [N]; needed only where a cell is missing.
 
         Raises:
             ArmsenseError: Too few cells are left.
         """
         if valid is None or valid.all():
             return np.asarray(self.collect @ force)
-        return self._with_missing(valid) @ (force if bias is None else force - bias)[valid]
+        if not self.can_do_with(valid):
+            raise ArmsenseError(f'without load cell {cell_list(~valid)} the others cannot tell '
+                                f'{", ".join(self.names)}')
+        left = (force if bias is None else force - bias)[valid]
+        return np.asarray(np.linalg.pinv(self.spread[valid]) @ left)
 
     def can_do_with(self, valid: Flags) -> bool:
         """Whether these cells still determine the felt wrench."""
@@ -148,12 +145,10 @@ class CellLayout:
         """Of the felt wrench when every cell has this standard deviation [N], (k, k)."""
         return np.asarray(noise**2 * self.collect @ self.collect.T)
 
-    def _with_missing(self, valid: Flags) -> Array:
-        if not self.can_do_with(valid):
-            failed = ', '.join(str(k + 1) for k in np.flatnonzero(~valid))
-            raise ArmsenseError(
-                f'without load cell {failed} the others cannot tell {", ".join(self.names)}')
-        return np.asarray(np.linalg.pinv(self.spread[valid]))
+
+def cell_list(flags: Flags) -> str:
+    """Numbers of the cells with a flag, from 1."""
+    return ', '.join(str(k + 1) for k in np.flatnonzero(flags))
 
 
 def _spread(collect: Array, stiffness: ArrayLike | None) -> Array:

@@ -1,6 +1,6 @@
 """Contact link, point and force from joint residual and base residual together.
 
-Both residuals are linear in a force at a given place (see `contact_response`). Thousands of places
+Both residuals are linear in a force at a given place (see `contact_places`). Thousands of places
 on all links are tried at once: what their least squares need is linear in the normal matrix of
 their link, so that one product with a table per link gives all of them. The best ones are
 moved along the surface (Gauss-Newton), with the covariances of both residuals. A contact pushes: F
@@ -16,12 +16,57 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armsense.base.cell_layout import CellLayout
-from armsense.base.contact_places import ContactPlaces, force_wrench, surface_axes
-from armsense.base.contact_response import ContactResponse, PoseResponse, skew
-from armsense.base.push_force import best_pushes, Pushes, UNIQUE
+from armsense.base.contact_places import (
+    ContactPlaces,
+    ContactResponse,
+    force_wrench,
+    PoseResponse,
+    skew,
+    surface_axes,
+)
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import Array
+
+UNIQUE = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))    # entries of a symmetric (3, 3)
+
+
+class Pushes(NamedTuple):
+    """One force for each of P places."""
+
+    force: Array   # along normal and tangents [N], (3, P)
+    cost: Array    # chi^2 that is left and the cost of sideways forces; inf: a pull, (P,)
+    ridge: Array   # weight of the sideways components [1/N^2], (P,)
+
+
+def best_pushes(H: Array, g: Array, power: float, friction: float) -> Pushes:
+    """Minimise |y - B F|^2 + ridge |F sideways|^2 over F, for each place, in closed form.
+
+    A sideways force costs as if (F_across / (friction F))^2 were one more residual.
+
+    Args:
+        H: Entries UNIQUE of B^T B, normal first, (6, P).
+        g: B^T y, (3, P).
+        power: y . y.
+        friction: Expected ratio of sideways to pushing force.
+    """
+    trace = H[0] + H[1] + H[2] + 1e-12
+    ridge = trace / (3.0 * friction**2 * max(power, 1e-12))          # 1 / (friction^2 ~F^2)
+    small = 1e-12 * trace
+    a, b, c = H[0] + small, H[1] + (ridge + small), H[2] + (ridge + small)
+    ab, ac, bc = H[3], H[4], H[5]
+    # LDL^T with the tangents first: their ridge keeps the pivots from zero.
+    u, v = bc / b, ab / b
+    c = np.maximum(c - u * bc, small)
+    w = (ac - u * ab) / c
+    a = np.maximum(a - v * ab - w * w * c, small)
+    second = g[2] - u * g[1]
+    F = np.empty((3, len(trace)))
+    F[0] = (g[0] - v * g[1] - w * second) / a
+    F[2] = second / c - w * F[0]
+    F[1] = g[1] / b - u * F[2] - v * F[0]
+    cost = power - (F * g).sum(axis=0)
+    return Pushes(F, np.where(F[0] < 0.0, cost, np.inf), ridge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,21 +121,10 @@ class _Table(NamedTuple):
 class ContactFusion:
     """Locates a single contact; joints or base can be left out by None covariances."""
 
-    def __init__(
-        self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike | None,
-        base_covariance: ArrayLike | None, options: FusionOptions = DEFAULT_OPTIONS,
-        links: tuple[str, ...] | None = None,
-    ) -> None:
-        """For an arm on its cells.
-
-        Args:
-            model: The arm; every joint turns.
-            layout: Its cells.
-            joint_covariance: Of the joint residual [Nm^2], (n, n); None: joints are not used.
-            base_covariance: Of the felt residual, (k, k); None: the base is not used.
-            options: How a contact is looked for.
-            links: On which contacts are expected; None: all with a shape.
-        """
+    def __init__(self, model: Arm, layout: CellLayout, joint_covariance: ArrayLike | None,
+                 base_covariance: ArrayLike | None, options: FusionOptions = DEFAULT_OPTIONS,
+                 links: tuple[str, ...] | None = None) -> None:
+        """As `ContactResponse`; contacts are expected on some links, None: on all with a shape."""
         self.model, self.layout, self.options = model, layout, options
         self.response = ContactResponse(model, layout, joint_covariance, base_covariance)
         self.places = ContactPlaces.on(model, options.spacing, links)
@@ -99,13 +133,7 @@ class ContactFusion:
         self._names = model.link_names
 
     def locate(self, q: Array, tau: Array, felt: Array) -> Touch:
-        """The contact that explains both residuals best.
-
-        Args:
-            q: Joint positions [rad], (n,).
-            tau: Joint residual [Nm], (n,).
-            felt: Residual of the felt base wrench [N, Nm], (k,).
-        """
+        """The contact that explains joint (n,) [Nm] and felt residual (k,) [N, Nm] best."""
         response = self.response.at(q)
         y = self.response.whiten(tau, felt)
         At = response.A.transpose(0, 2, 1)

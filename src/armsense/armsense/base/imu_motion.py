@@ -26,12 +26,9 @@ class ImuMotion:
 
     def __init__(self, *, rpy: ArrayLike = (0.0, 0.0, 0.0),
                  position: ArrayLike = (0.0, 0.0, 0.0), rate: float = 1000.0) -> None:
-        """For a unit fixed to the base.
+        """For a unit fixed to the base, which reports at about a rate [Hz].
 
-        Args:
-            rpy: Turn of the unit in the base frame, about fixed x, y, z [rad].
-            position: Of the unit in the base frame [m].
-            rate: About how often it reports [Hz].
+        It stands at a position [m] in the base frame, turned about fixed x, y, z [rad].
         """
         turn, self._position = np.asarray(rpy, float), np.asarray(position, float)
         for name, values in (('rpy', turn), ('position', self._position)):
@@ -45,13 +42,9 @@ class ImuMotion:
 
     def take(self, specific_force: ArrayLike, angular_velocity: ArrayLike, stamp: float,
              now: float) -> None:
-        """A reading, axes of the unit.
+        """A reading [m/s^2], [rad/s], axes of the unit, and its stamp [s].
 
-        Args:
-            specific_force: [m/s^2].
-            angular_velocity: [rad/s].
-            stamp: Of the reading [s].
-            now: Stamp of the arm's state that it goes with [s].
+        `now` is the stamp [s] of the arm's state that it goes with.
         """
         readings = np.concatenate([specific_force, angular_velocity])
         if not np.isfinite(readings).all():

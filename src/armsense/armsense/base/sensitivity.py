@@ -43,13 +43,7 @@ def force_response(layout: CellLayout, points: ArrayLike) -> Array:
 
 def detectable_force(layout: CellLayout, point: ArrayLike,
                      threshold: ArrayLike) -> DetectableForce:
-    """Smallest forces that cross a threshold.
-
-    Args:
-        layout: The cells.
-        point: Where the force acts, base frame [m], (3,).
-        threshold: Of each felt axis [N, Nm], (k,).
-    """
+    """Smallest forces at a point [m], base frame, that cross thresholds [N, Nm], (k,)."""
     t = np.broadcast_to(np.asarray(threshold, float), len(layout.axes))
     if not (np.isfinite(t) & (t > 0.0)).all():
         raise BadValue('threshold', t.tolist(), 'positive')
@@ -65,11 +59,7 @@ def detectable_push(layout: CellLayout, points: ArrayLike, normals: ArrayLike,
                     threshold: ArrayLike) -> Array:
     """Smallest push against a surface that crosses a threshold [N], (N,); inf: never.
 
-    Args:
-        layout: The cells.
-        points: On the surface, base frame [m], (N, 3).
-        normals: Of the surface there, (N, 3).
-        threshold: Of each felt axis [N, Nm], (k,).
+    Points [m] on the surface and its normals there, base frame, (N, 3); thresholds as above.
     """
     felt = np.einsum('nkc,nc->nk', force_response(layout, points), np.asarray(normals, float))
     with np.errstate(divide='ignore'):
@@ -84,12 +74,6 @@ def surface_pushes(model: Arm, layout: CellLayout, places: ContactPlaces, q: Arr
     points = poses[:, :3, 3] + (R @ places.point[:, :, None])[:, :, 0]
     normals = (R @ places.axes[:, :, :1])[:, :, 0]
     return points, detectable_push(layout, points, normals, threshold)
-
-
-def detectable_at_pose(model: Arm, layout: CellLayout, q: Array, threshold: ArrayLike,
-                       frame: str | None = None) -> DetectableForce:
-    """Smallest forces on a frame of the arm (None: its tool) at joint positions q [rad], (n,)."""
-    return detectable_force(layout, model.frame_pose(q, frame)[:3, 3], threshold)
 
 
 def _worst(A: Array) -> tuple[float, Array]:

@@ -28,10 +28,9 @@ class VibrationMode:
 
 
 class BandStop:
-    """Band-stops in series, for k signals; passes constant values unchanged."""
+    """Band-stops in series; constant values pass unchanged."""
 
-    def __init__(self, modes: tuple[VibrationMode, ...], k: int, period: float) -> None:
-        self._k = k
+    def __init__(self, modes: tuple[VibrationMode, ...], period: float) -> None:
         self._sections = []
         for mode in modes:
             if mode.frequency >= 0.45 / period:
@@ -56,11 +55,6 @@ class BandStop:
             self._states[number] = (b[1] * x - a[1] * y + z2, b[2] * x - a[2] * y)
         return y
 
-    def run(self, values: Array) -> Array:
-        """A whole recording, (N, k)."""
-        self.reset()
-        return np.array([self.step(value) for value in values])
-
     @staticmethod
     def _rest(b: Array, a: Array, value: Array) -> tuple[Array, Array]:
         """States that answer a constant value with itself (the gain at zero frequency is one)."""
@@ -78,15 +72,10 @@ class VibrationFloor:
 
     def __init__(self, k: int, period: float, *, slowest: float = 2.0, decay: float = 2.0,
                  hold: float = 0.25, factor: float = 1.0) -> None:
-        """Args in seconds and hertz.
+        """For k axes, sampled with a period [s].
 
-        Args:
-            k: Number of axes.
-            period: [s].
-            slowest: Lowest frequency of vibration [Hz].
-            decay: Time in which a peak falls to 1/e [s].
-            hold: Age before a swing counts [s].
-            factor: On the peak.
+        The slowest vibration [Hz]; a peak times `factor` falls to 1/e in `decay` [s], and a swing
+        counts from the age `hold` [s] on.
         """
         if min(period, slowest, decay, factor) <= 0.0 or hold < 0.0:
             raise BadValue('period, slowest, decay, factor, hold',

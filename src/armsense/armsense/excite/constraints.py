@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.excite.clearance_rows import BaseCylinder
 from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 from armsense.types import Array
+
+FAR = 10.0   # [m] a base cylinder without a height is as tall as this
+
+
+class BaseCylinder(NamedTuple):
+    """Space around the first axis that the tool and the outer links must not enter."""
+
+    radius: float           # [m]
+    height: float = FAR     # [m] above the base frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +45,7 @@ class Constraints:
 
     @classmethod
     def of(cls, model: Arm, use: float = 0.9, **others: object) -> Constraints:
-        """The fraction `use` of every limit of the arm, of positions about their middle.
-
-        Args:
-            model: The arm.
-            use: (0, 1]
-            **others: Fields of this class.
-        """
+        """The fraction `use` of every limit of the arm, of positions about their middle."""
         if not 0.0 < use <= 1.0:
             raise BadValue('use of the limits', use, '> 0 and <= 1')
         return cls(limits=shrunk(Limits.of(model), use), **others)   # type: ignore[arg-type]
@@ -70,11 +73,3 @@ def shrunk(limits: Limits, factor: float) -> Limits:
     return replace(limits, lower=middle - factor * half, upper=middle + factor * half,
                    velocity=factor * limits.velocity, torque=factor * limits.torque,
                    acceleration=factor * limits.acceleration, jerk=factor * limits.jerk)
-
-
-def drive_terms(model: Arm) -> tuple[Array, Array, Array]:
-    """What drives add to the rigid torque: inertia, viscous and Coulomb friction, (n,) each."""
-    joints = list(model.config.joints.values())
-    return (np.array([j.reflected_inertia for j in joints]),
-            np.array([j.friction.viscous for j in joints]),
-            np.array([j.friction.coulomb for j in joints]))

@@ -8,27 +8,32 @@ only, unless the search was cut short.
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
 import time
 from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import BadValue
+from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
-from armsense.excite.design_options import DesignOptions, SearchStep
-from armsense.excite.elastic_information import ElasticInformation
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
-from armsense.excite.information import Information, Motion, regressor, RigidInformation
-from armsense.excite.kinds import DEFAULT_PERIOD, size_shape
+from armsense.excite.families import Aprbs, CosinePolynomial, FourierSeries, KINDS, Polynomial
+from armsense.excite.information import (
+    ElasticInformation,
+    Information,
+    Motion,
+    regressor,
+    RigidInformation,
+)
 from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import grid_size, Problem
-from armsense.excite.search import Search
-from armsense.excite.verify import FINER, Verifier
+from armsense.excite.search import DesignOptions, FINER, Search, SearchStep, Verifier
 from armsense.model import Arm
 from armsense.types import Array
 
 PROOFS = 4               # time kept for the end, in proofs of one motion
+SWING = 0.25             # of the position range: what a move of an APRBS covers at the limits
 
 
 class Design(NamedTuple):
@@ -49,7 +54,6 @@ def design_excitation(
     *,
     start: Array | None = None,
     end: Array | None = None,
-    noise: Array | None = None,
     rate: float | None = None,
     progress: Callable[[SearchStep], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -62,8 +66,7 @@ def design_excitation(
         constraints: None: 90 % of the arm's limits, floor at the base, links 2 cm apart.
         start: Pose at the beginning [rad], (n,). None: home, or the middle of the range.
         end: Pose at the end, (n,). None: `start`.
-        noise: Standard deviation of the torques [Nm], (n,). None: from the yaml.
-        rate: Of the recording [Hz]. None: of the yaml, or 1000.
+        rate: Of the recording [Hz]. None: of the yaml.
         progress: Called after every accepted step.
         cancelled: Asked once per step.
     """
@@ -75,21 +78,21 @@ def design_excitation(
         if pose.shape != (model.n,):
             raise BadValue(f'shape of the {what}', pose.shape, f'({model.n},)')
         constraints.check_pose(pose, what)
-    period = options.period or DEFAULT_PERIOD.get(options.kind, 10.0)
+    period = options.period or (40.0 if options.kind == 'aprbs' else 10.0)
     shape = size_shape(options.kind, home, goal, constraints, period=period,
                        harmonics=options.harmonics, seed=options.seed)
-    frequency = rate or (model.config.rate if model.config else 1000.0)
+    frequency = rate or model.config.rate
     begin = time.monotonic()
     verifier = Verifier(model, constraints, home)
-    information = _information(model, options, shape, noise, grid_size(shape))
+    information = _information(model, options, shape, grid_size(shape))
     problem = Problem(model, shape, constraints, information, make_criterion(options.criterion),
                       frequency)
     search = Search(problem, options, progress, cancelled or (lambda: False), begin,
-                     reserve=_proof_time(verifier, problem))
+                    reserve=_proof_time(verifier, problem))
     search.run()
     y, scale, objective = search.proven(verifier)
     coefficients = problem.coefficients(y)
-    quality = measure_quality(model, shape, coefficients, options, frequency, noise)
+    quality = measure_quality(model, shape, coefficients, options, frequency)
     excitation = Excitation.create(
         shape, coefficients, arm=model.name, joints=model.joint_names, quality=quality,
         limits=UsedLimits.of(constraints), seed=options.seed,
@@ -98,12 +101,12 @@ def design_excitation(
 
 
 def measure_quality(model: Arm, shape: Parametrisation, coefficients: Array,
-                    options: DesignOptions, rate: float, noise: Array | None = None) -> Quality:
+                    options: DesignOptions, rate: float) -> Quality:
     """Criterion and condition of one period, on the fine grid."""
     count = FINER * grid_size(shape)
     samples = shape.motion(coefficients, np.arange(count) * shape.period / count)
     motion = Motion(samples.q, samples.dq, samples.ddq)
-    information = _information(model, options, shape, noise, count)
+    information = _information(model, options, shape, count)
     matrices = information.matrices(regressor(model, motion), motion, rate * shape.period / count)
     criterion = make_criterion(options.criterion)
     M = matrices[0]
@@ -132,11 +135,46 @@ def _home(model: Arm, constraints: Constraints) -> Array:
 
 
 def _information(model: Arm, options: DesignOptions, shape: Parametrisation,
-                 noise: Array | None, count: int) -> Information:
+                 count: int) -> Information:
     two_sided = options.two_sided
     if two_sided is None:
-        joints = model.config.joints.values() if model.config else ()
-        two_sided = bool(joints) and all(j.elastic is not None for j in joints)
+        two_sided = all(joint.elastic is not None for joint in model.config.joints.values())
     if two_sided:
-        return ElasticInformation(model, shape.period / count, noise)
-    return RigidInformation(model, noise)
+        return ElasticInformation(model, shape.period / count)
+    return RigidInformation(model)
+
+
+def size_shape(kind: str, start: Array, end: Array, constraints: Constraints, *, period: float,
+               harmonics: int, seed: int) -> Parametrisation:
+    """A family whose bandwidth is harmonics / period, for an APRBS what the limits allow.
+
+    Poses at both ends [rad], (n,); period [s]; the seed is that of the schedule of an APRBS.
+    """
+    if kind not in KINDS:
+        raise UnknownName('kind of excitation', kind, KINDS)
+    if kind in ('fourier', 'aprbs') and not np.array_equal(start, end):
+        raise ArmsenseError(f'a {kind} motion ends where it starts; cosine_polynomial and '
+                            'polynomial can end elsewhere')
+    shape: Parametrisation
+    if kind == 'fourier':
+        shape = FourierSeries(start, period, harmonics)
+    elif kind == 'cosine_polynomial':
+        shape = CosinePolynomial(start, end, period, 2 * harmonics)
+    elif kind == 'polynomial':
+        shape = Polynomial(start, end, period, 2 * harmonics + 1)
+    else:
+        move = _move_time(constraints)
+        shape = Aprbs(start, period, 1.25 * move, move, seed)
+    constraints.check_band(shape.bandwidth, kind)
+    return shape
+
+
+def _move_time(constraints: Constraints) -> float:
+    """Shortest move over a share of the range, for the slowest joint [s]."""
+    limits = constraints.limits
+    swing = SWING * (limits.upper - limits.lower)
+    move = float(max((2.0 * swing / limits.velocity).max(),
+                     np.sqrt(8.0 * swing / limits.acceleration).max()))
+    if constraints.band_limit is not None:
+        move = max(move, 2.0 / constraints.band_limit)
+    return math.ceil(100.0 * move) / 100.0

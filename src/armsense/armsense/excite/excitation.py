@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from armsense import schema
 from armsense.errors import BadValue
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import CRITERIA
-from armsense.excite.fourier_series import FourierSeries
-from armsense.excite.kinds import KINDS, rebuild_shape
+from armsense.excite.families import FourierSeries, KINDS, rebuild_shape
 from armsense.excite.parametrisation import Parametrisation
 from armsense.schema import quantity
 from armsense.trajectory.fourier import Fourier
@@ -168,7 +168,7 @@ class Excitation:
 
     def trajectory(self, periods: int = 1) -> Repeated:
         """The motion as a `Trajectory` of so many periods."""
-        return Repeated(self, periods)
+        return Repeated(self, periods, self.n, self.duration(periods))
 
     def _within(self, u: float) -> Reference:
         if self._series is not None:
@@ -189,21 +189,13 @@ class Excitation:
                        self.period)
 
 
-class Repeated:
+class Repeated(NamedTuple):
     """Some periods of an excitation (`Trajectory`)."""
 
-    def __init__(self, excitation: Excitation, periods: int) -> None:
-        self._excitation, self._periods = excitation, periods
-        self._duration = excitation.duration(periods)
-
-    @property
-    def duration(self) -> float:
-        return self._duration
-
-    @property
-    def n(self) -> int:
-        return self._excitation.n
+    excitation: Excitation
+    periods: int
+    n: int            # of its joints
+    duration: float   # [s]
 
     def sample(self, t: float) -> Reference:
-        """The motion at time t [s]."""
-        return self._excitation.sample(t, self._periods)
+        return self.excitation.sample(t, self.periods)

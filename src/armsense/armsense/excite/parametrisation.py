@@ -25,13 +25,7 @@ class Parametrisation(ABC):
     kind: str
 
     def __init__(self, start: ArrayLike, end: ArrayLike, period: float) -> None:
-        """Set the ends.
-
-        Args:
-            start: Pose at time 0 [rad], (n,).
-            end: Pose at `period` [rad], (n,).
-            period: [s]
-        """
+        """Poses at time 0 and at `period` [s], [rad], (n,) each."""
         self.start, self.end = np.asarray(start, float), np.asarray(end, float)
         if self.start.shape != self.end.shape or self.start.ndim != 1:
             raise BadValue('shape of the end pose', self.end.shape, f'{self.start.shape}')
@@ -60,9 +54,9 @@ class Parametrisation(ABC):
         """Highest frequency that the motion holds in the main [Hz]."""
 
     @property
-    @abstractmethod
     def options(self) -> dict[str, float]:
         """What builds the same family again, beside ends, period and number of coefficients."""
+        return {}
 
     @abstractmethod
     def basis(self, t: Array, order: int) -> Array:
@@ -102,29 +96,3 @@ class Parametrisation(ABC):
             raise BadValue(f'shape of the {self.kind} coefficients', c.shape,
                            f'({self.n}, {self.size})')
         return c
-
-
-def quintic_ends(t: Array, period: float, order: int) -> Array:
-    """Quintics that carry one end value each, (N,) -> (N, 6).
-
-    The columns answer q(0), dq(0), ddq(0), q(T), dq(T), ddq(T) = 1, all others zero.
-    """
-    u, T = t / period, period
-    powers = np.vander(u, 6, increasing=True)
-    for _ in range(order):   # d/du of the monomials
-        powers = np.hstack([np.zeros((len(u), 1)), powers[:, :-1] * np.arange(1, 6)])
-    scale = np.array([1.0, T, T**2, 1.0, T, T**2])
-    return np.asarray(powers @ _HERMITE * scale / T**order)
-
-
-def _hermite() -> Array:
-    """Monomial coefficients of the six end quintics on [0, 1], (6, 6)."""
-    ends = np.zeros((6, 6))
-    for order in range(3):
-        factor = np.array([float(np.prod(np.arange(k, k - order, -1))) for k in range(6)])
-        ends[order, order] = factor[order]
-        ends[3 + order] = factor       # u = 1; the factor is zero where the power vanishes
-    return np.asarray(np.linalg.inv(ends))
-
-
-_HERMITE = _hermite()

@@ -1,6 +1,6 @@
 """The design as an optimisation problem in dimensionless free parameters y.
 
-    minimise f(y)   subject to   low <= A y <= high   and   c_g(y) <= 0 for each group g
+    minimise f(y)   subject to   -1 <= A y + offset <= 1   and   c_g(y) <= 0 for each group g
 
 Position, velocity, acceleration and jerk are linear in y and stand in A, on a dense grid. Torque
 and clearances are the nonlinear groups, in units of the limit and of 0.1 m. A unit of y brings a
@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.excite.chain import Index
-from armsense.excite.clearance_rows import ClearanceRows
-from armsense.excite.constraints import Constraints, drive_terms, shrunk
+from armsense.excite.clearance_rows import ClearanceRows, Index
+from armsense.excite.constraints import Constraints, shrunk
 from armsense.excite.criteria import Criterion
 from armsense.excite.information import Information, linearise, Linearised, Motion, regressor
 from armsense.excite.parametrisation import Parametrisation
@@ -29,8 +28,7 @@ MARGIN = 0.004               # of every limit, for what happens between samples
 CLEARANCE_MARGIN = 0.002     # [m]
 CLEARANCE_UNIT = 0.1         # [m]
 RESOLUTION = 5e-4            # relative change of an eigenvalue of M
-ORDERS = 4                   # position to jerk
-REACH = {'torque': 0.3}      # rows closer to their limit than this enter a step,
+TORQUE_REACH = 0.3           # rows closer to their limit than this enter a step,
 CLEARANCE_REACH = 2.0        # in their units,
 AROUND_PEAK = 2              # with so many samples on both sides of a peak,
 MOST_ROWS = 300              # but only so many of each group
@@ -57,32 +55,25 @@ class Problem:
 
     def __init__(self, model: Arm, shape: Parametrisation, constraints: Constraints,
                  information: Information, criterion: Criterion, rate: float) -> None:
-        """Lay out the grids.
-
-        Args:
-            model: The arm.
-            shape: Family of motions.
-            constraints: What must hold.
-            information: What is to be identified.
-            criterion: How that is measured.
-            rate: Samples per second that the recording will have [Hz].
-        """
+        """Lay out the grids; the recording will have `rate` samples per second [Hz]."""
         self.model, self.shape, self.constraints = model, shape, constraints
         self.information, self.criterion = information, criterion
         count = grid_size(shape)
         self.weight = rate * shape.period / count       # recorded samples per grid sample
         self.times = np.arange(count) * shape.period / count
         dense = np.linspace(0.0, shape.period, DENSER * count + 1)
-        self._limits = shrunk(constraints.limits, 1.0 - MARGIN)
+        self._limits = limits = shrunk(constraints.limits, 1.0 - MARGIN)
+        self._room = (0.5 * (limits.upper - limits.lower), limits.velocity, limits.acceleration,
+                      limits.jerk)                      # position to jerk, (n,) each
         self._free = shape.free()                       # (m, f)
         self.scale = self._scales(dense)                # (n, f)
         self._basis = [self._scaled_basis(self.times, order) for order in range(3)]
         self._still = [shape.derivative(shape.rest(), self.times, order) for order in range(3)]
         self._linear(dense)
-        self.clearance = ClearanceRows(
-            model, shape.start, floor=constraints.floor, self_distance=constraints.self_distance,
-            base_cylinder=constraints.base_cylinder)
-        self._drive = drive_terms(model)
+        self.clearance = ClearanceRows(model, shape.start, constraints)
+        joints = model.config.joints.values()   # drives add inertia, viscous and dry friction
+        self._drive = np.array([(j.reflected_inertia, j.friction.viscous, j.friction.coulomb)
+                                for j in joints]).T
 
     @property
     def resolution(self) -> float:
@@ -128,16 +119,13 @@ class Problem:
     # -- linear part -------------------------------------------------------------------------
 
     def _linear(self, dense: Array) -> None:
-        """A (n, R, f), offset, low, high (n, R) in units of the limits."""
-        limits = self._limits
-        half = 0.5 * (limits.upper - limits.lower)
-        room = (half, limits.velocity, limits.acceleration, limits.jerk)
-        middle = 0.5 * (limits.upper + limits.lower)
+        """A (n, R, f), offset (n, R) in units of the limits."""
+        middle, half = 0.5 * (self._limits.upper + self._limits.lower), self._room[0]
         blocks, offsets = [], []
-        for order in range(ORDERS):
-            blocks.append(self._scaled_basis(dense, order) / room[order][:, None])
+        for order, room in enumerate(self._room):
+            blocks.append(self._scaled_basis(dense, order) / room[:, None])
             still = self.shape.derivative(self.shape.rest(), dense, order)
-            offsets.append((still - (middle if order == 0 else 0.0)) / room[order])
+            offsets.append((still - (middle if order == 0 else 0.0)) / room)
         self.A = np.ascontiguousarray(np.concatenate(blocks).transpose(1, 0, 2))
         self.offset = np.concatenate(offsets).T
         self._dense = blocks[0] * half[:, None]              # positions on the dense grid
@@ -161,11 +149,8 @@ class Problem:
         return np.asarray(self._dense_still + np.einsum('kjf,jf->kj', self._dense, x))
 
     def _scales(self, dense: Array) -> Array:
-        limits = self._limits
-        room = (0.5 * (limits.upper - limits.lower), limits.velocity, limits.acceleration,
-                limits.jerk)
-        size = [np.abs(self.shape.basis(dense, order) @ self._free).max(axis=0) / r[:, None]
-                for order, r in enumerate(room)]
+        size = [np.abs(self.shape.basis(dense, order) @ self._free).max(axis=0) / room[:, None]
+                for order, room in enumerate(self._room)]
         return np.asarray(1.0 / np.max(size, axis=0))
 
     def _scaled_basis(self, t: Array, order: int) -> Array:
@@ -182,7 +167,7 @@ class Problem:
     def _torque_rows(self, point: Linearised) -> Rows:
         inertia, viscous, _ = self._drive
         excess, sign = self._torque_excess(point.Y, point.motion)
-        k, j = _critical(excess, REACH['torque'])
+        k, j = _critical(excess, TORQUE_REACH)
         n = self.model.n
         slope = point.dY[k, :, j] @ self.model.parameters          # d tau_j / d state, (r, 3 n)
         every = np.arange(len(k))

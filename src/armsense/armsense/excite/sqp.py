@@ -21,6 +21,10 @@ FIRST_RADIUS, LARGEST_RADIUS, SMALLEST_RADIUS = 0.2, 1.0, 1e-3
 FIRST_WEIGHT, LARGEST_WEIGHT = 50.0, 1e5
 NEAR = 0.3              # linear rows with less room than this (and what a step can use) enter
 PATIENCE = 4            # steps without progress until it counts as converged
+SETTINGS = clarabel.DefaultSettings()
+SETTINGS.verbose = False
+SETTINGS.max_iter = 60
+SETTINGS.tol_gap_abs = SETTINGS.tol_gap_rel = SETTINGS.tol_feas = 1e-6
 
 
 class Iterate(NamedTuple):
@@ -42,12 +46,7 @@ class Minimiser:
     """One search; it can be run on in portions."""
 
     def __init__(self, problem: Problem, y: Array) -> None:
-        """Start at a point.
-
-        Args:
-            problem: What to minimise.
-            y: Within the linear limits, (size,).
-        """
+        """Start at a point within the linear limits, (size,)."""
         self._problem, self._y = problem, y
         self._f, self._worst = problem.value(y)
         self._step = problem.step_data(y)
@@ -58,12 +57,9 @@ class Minimiser:
 
     def run(self, iterations: int, accepted: Callable[[Iterate], None],
             stopped: Callable[[], bool]) -> None:
-        """Improve until converged, `stopped` or after so many iterations in all.
+        """Improve until converged, `stopped` or after so many iterations of all portions.
 
-        Args:
-            iterations: Counted from the first portion on.
-            accepted: Told every point that improves the merit function.
-            stopped: Asked once per iteration.
+        `accepted` is told every point that improves the merit function.
         """
         while self._count < iterations and not self.converged and not stopped():
             self._count += 1
@@ -106,7 +102,7 @@ def _solve(problem: Problem, y: Array, step: Step, H: Array, radius: float,
     P[:size, :size] = np.triu(H)
     cost = np.concatenate([step.gradient, np.full(groups, weight)])
     solution = clarabel.DefaultSolver(sparse.csc_matrix(P), cost, sparse.csc_matrix(A), b,
-                                      [clarabel.NonnegativeConeT(len(b))], _SETTINGS).solve()
+                                      [clarabel.NonnegativeConeT(len(b))], SETTINGS).solve()
     z = np.array(solution.x)
     if not np.isfinite(z).all():
         return None
@@ -152,14 +148,3 @@ def _updated(H: Array | None, d: Array, change: Array) -> Array:
         change = share * change + (1.0 - share) * Hd
         dy = float(d @ change)
     return np.asarray(H - np.outer(Hd, Hd) / curved + np.outer(change, change) / dy)
-
-
-def _settings() -> clarabel.DefaultSettings:
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = 60
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-6
-    return settings
-
-
-_SETTINGS = _settings()

@@ -5,8 +5,6 @@ import os
 # MuJoCo chooses its graphics when it is first imported; pictures are made without a display.
 os.environ.setdefault('MUJOCO_GL', 'egl')
 
-from armsense.sim.hunt_crossley import HuntCrossley
-from armsense.sim.mujoco_plant import make_plant, MujocoPlant
-from armsense.sim.plant import Contact, Plant, PlantState
+from armsense.sim.mujoco_plant import make_plant
 
-__all__ = ['Contact', 'HuntCrossley', 'MujocoPlant', 'Plant', 'PlantState', 'make_plant']
+__all__ = ['make_plant']

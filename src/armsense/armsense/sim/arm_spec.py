@@ -14,9 +14,8 @@ from armsense.model.arm_config import ArmConfig, JointConfig
 from armsense.model.robot_description import find_description, load_description
 from armsense.sim import scene
 from armsense.sim import urdf_tools as urdf
-from armsense.sim.elastic_joint_plant import add_cable, add_elastic_joint, spring_name
 from armsense.sim.elastic_link_plant import Beam, split_link
-from armsense.sim.rigid_plant import add_rigid_drive
+from armsense.sim.joint_drives import add_cable, add_elastic_joint, add_rigid_drive, spring_name
 from armsense.types import Array
 
 ARM, OBSTACLE = 1, 2   # collision groups: arm against obstacles, nothing else
@@ -35,20 +34,18 @@ class ArmSpec:
 
     @classmethod
     def build(cls, config: ArmConfig, *, mismatch: float = 0.0, seed: int = 0) -> ArmSpec:
-        """Model of an arm.
+        """Model of an arm, which is not exactly what yaml and URDF say.
 
-        Args:
-            config: The arm.
-            mismatch: Standard deviation of a relative error on every mass and friction value, so
-                that the plant is not exactly what yaml and URDF say.
-            seed: Of that error.
+        `mismatch` is the standard deviation of a relative error on every mass and friction value,
+        drawn from a seed.
         """
         robot = ElementTree.fromstring(load_description(find_description(config.urdf,
                                                                          config.folder)))
         if mismatch < 0.0 or mismatch > 0.5:
             raise BadValue('mismatch', mismatch, 'between 0 and 0.5')
         config = _disturb(config, robot, mismatch, np.random.default_rng(seed))
-        links = tuple(urdf.child_name(urdf.joint_element(robot, name)) for name in config.joints)
+        links = tuple(urdf.link_at(urdf.named(robot, 'joint', name), 'child')
+                      for name in config.joints)
         beams = {}
         for link, (name, joint) in zip(links, config.joints.items(), strict=True):
             if joint.strain is not None:
@@ -109,7 +106,8 @@ class ArmSpec:
         for joint in list(self.spec.joints):
             if joint.name not in self.config.joints and joint.name not in bends:
                 self.spec.delete(joint)
-            joint_damping_off(joint)
+            # Forget what the URDF's <dynamics> says: the yaml is the source of friction.
+            joint.damping, joint.frictionloss = (0.0, 0.0, 0.0), 0.0
 
     def _add_drives(self) -> None:
         joints = self.config.joints
@@ -123,20 +121,16 @@ class ArmSpec:
             if config.elastic is not None and config.elastic.coupled_to is not None:
                 other = joints[config.elastic.coupled_to]
                 add_cable(self.spec, name, config, other.elastic is not None)
-        for link, beam in self.beams.items():
-            carried = self._carried(link)
+        for beam in self.beams.values():
+            tip = self.spec.body(beam.bodies[-1])   # with all that it carries
+            carried = float(tip.mass + sum(body.mass for body in tip.find_all('body')
+                                           if body.explicitinertial))   # [kg]
             rows = zip(beam.joints, beam.stiffness, beam.damping(carried), strict=True)
             for name, stiffness, damping in rows:
                 bend = self.spec.joint(name)
                 bend.stiffness = (stiffness, 0.0, 0.0)
                 bend.damping = (damping, 0.0, 0.0)
                 bend.limited = mujoco.mjtLimited.mjLIMITED_FALSE
-
-    def _carried(self, link: str) -> float:
-        """Mass beyond the beam of a link [kg]."""
-        own = self.spec.body(self.beams[link].bodies[-1])
-        return float(own.mass + sum(body.mass for body in own.find_all('body')
-                                    if body.explicitinertial))
 
     def _add_payload(self) -> None:
         names = [body.name for body in self.spec.bodies]
@@ -156,12 +150,6 @@ class ArmSpec:
                 geom.group = 3   # not drawn: the visual shape is
 
 
-def joint_damping_off(joint: mujoco.MjsJoint) -> None:
-    """Forget what the URDF's <dynamics> says: the yaml is the source of friction."""
-    joint.damping = (0.0, 0.0, 0.0)
-    joint.frictionloss = 0.0
-
-
 def _import(robot: ElementTree.Element) -> mujoco.MjSpec:
     settings = ElementTree.Element('mujoco')
     ElementTree.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false',
@@ -175,7 +163,7 @@ def _disturb(config: ArmConfig, robot: ElementTree.Element, mismatch: float,
     if mismatch == 0.0:
         return config
     for name in config.joints:
-        link = urdf.link_element(robot, urdf.child_name(urdf.joint_element(robot, name)))
+        link = urdf.named(robot, 'link', urdf.link_at(urdf.named(robot, 'joint', name), 'child'))
         body = urdf.read_inertial(link)
         factor = float(np.clip(1.0 + mismatch * rng.standard_normal(), 0.5, 1.5))
         urdf.write_inertial(link, urdf.Inertial(factor * body.mass, body.center,

@@ -13,7 +13,6 @@ Obstacles, hands and pushes are given in the base frame, so they ride along.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,11 +33,8 @@ class Carrier:
                  tilt: Sequence[float] = (0.0, 0.0), seed: int = 0) -> None:
         """A carrier; without sway and tilt the base stands as the arm's yaml says.
 
-        Args:
-            gravity: [m/s^2] in the frame of the level base, (3,).
-            sway: Peak acceleration along each axis of the level base [m/s^2].
-            tilt: Constant roll and pitch of the base [rad].
-            seed: Of the three frequencies.
+        Gravity and the peak acceleration `sway` along each axis are those of the level base
+        [m/s^2], tilt is its constant roll and pitch [rad]; the seed is that of three frequencies.
         """
         angles = np.asarray(tilt, float)
         if not (np.isfinite(sway) and sway >= 0.0):
@@ -60,31 +56,22 @@ class Carrier:
         return np.asarray(self._to_base @ (self._gravity - self.acceleration(t)))
 
 
-class ImuReading(NamedTuple):
-    """Of one instant, base frame."""
-
-    specific_force: Array     # [m/s^2] (3,)
-    angular_velocity: Array   # [rad/s] (3,)
-
-
 class InertialUnit:
     """A unit at the origin of the base, along its axes. Seeded."""
 
-    def __init__(self, seed: int, *, force_noise: float = 0.02, turn_noise: float = 0.002) -> None:
-        """A unit with white noise.
+    # Standard deviation of the white noise, assumed: specific force [m/s^2], turning [rad/s].
+    deviation = np.repeat([0.02, 0.002], 3)
 
-        Args:
-            seed: Of the noise.
-            force_noise: Standard deviation of the specific force [m/s^2]; assumed.
-            turn_noise: Standard deviation of the angular velocity [rad/s]; assumed.
-        """
-        self.deviation = np.repeat([force_noise, turn_noise], 3)
+    def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 5])
         self._noise: list[Array] = []
 
-    def read(self, gravity: Array) -> ImuReading:
-        """What it says on a base that feels this gravity [m/s^2], (3,), and does not turn."""
+    def read(self, gravity: Array) -> tuple[Array, Array]:
+        """Specific force [m/s^2] and angular velocity [rad/s], base frame, (3,) each.
+
+        The base feels this gravity [m/s^2], (3,), and does not turn.
+        """
         if not self._noise:
             self._noise = list(self._rng.normal(0.0, self.deviation, (NOISE_BLOCK, 6)))
         noise = self._noise.pop()
-        return ImuReading(noise[:3] - gravity, noise[3:])
+        return noise[:3] - gravity, noise[3:]

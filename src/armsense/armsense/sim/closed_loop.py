@@ -115,16 +115,18 @@ class ClosedLoop:
                               self._gauges.read(strain))
 
     def _control(self, reading: Reading, enabled: bool) -> tuple[ArmState, Command | None]:
-        arm = self._estimator.step(reading.position, reading.torque, reading.joint_position,
-                                   reading.strain, self.dt)
+        arm = self._state(reading)
         if not enabled:
             self.controller.rest()
             return arm, None
         collision, self._collision = self._collision, None
         command = self.controller.step(arm, self._residual, collision, self.dt, self._lasting)
-        self.driver.give(as_floats(command),
-                         self.driver.seq, self._collision_seq)
+        self.driver.give(as_floats(command), self.driver.seq, self._collision_seq)
         return arm, command
+
+    def _state(self, reading: Reading) -> ArmState:
+        return self._estimator.step(reading.position, reading.torque, reading.joint_position,
+                                    reading.strain, self.dt)
 
     def _watch(self, reading: Reading, enabled: bool) -> MonitorResult | None:
         if self.monitor is None:
@@ -136,8 +138,7 @@ class ClosedLoop:
         if result.detection is not None:
             joint = result.detection.joint
             hit = result.isolation.joint if result.isolation else joint
-            self._collision = Collision(self.model.joint_names[joint],
-                                             self.model.link_names[hit])
+            self._collision = Collision(self.model.joint_names[joint], self.model.link_names[hit])
             self._collision_seq = self.driver.seq
             self.driver.report_collision(self.driver.seq)
         return result
@@ -148,8 +149,7 @@ class ClosedLoop:
             self._step_boards()
             reading = self.driver.cycle()
             if reading is not None:
-                self._estimator.step(reading.position, reading.torque, reading.joint_position,
-                                     reading.strain, self.dt)
+                self._state(reading)
             if self.driver.mode == Mode.DISABLED:
                 self.driver.enable()
             if self.driver.mode == Mode.ENABLED:

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import mujoco
 import numpy as np
 
 from armsense.sim.arm_spec import ArmSpec
-from armsense.sim.plant import PlantState, Readings
 from armsense.types import Array
 
 TOUCHING = 1e-7   # [rad] tooth flanks in contact
+
+
+class PlantState(NamedTuple):
+    """True state of an arm, joint side of the gear, (n,) each."""
+
+    time: float              # [s]
+    motor_position: Array    # [rad]
+    motor_velocity: Array    # [rad/s]
+    joint_position: Array    # [rad] link side of the drive
+    joint_velocity: Array    # [rad/s]
+    strain: Array            # [1] at the gauges; 0 where a link has none
+
+
+class Readings(NamedTuple):
+    """What the sensors of an arm meet, (n,) each; plain floats, which emulated boards take."""
+
+    motor_position: list[float]    # [rad]
+    motor_velocity: list[float]    # [rad/s]
+    joint_position: list[float]    # [rad]
+    strain: list[float]            # [1]
 
 
 class Coordinates:
@@ -49,12 +70,9 @@ class Coordinates:
         return Readings(values[:n], qvel[self.motor].tolist(), values[n:2 * n], values[2 * n:])
 
     def balance(self, qpos: Array, goal: Array, load: Array) -> None:
-        """Write into qpos where the arm rests at joint positions `goal`.
+        """Write into qpos (nq,) where the arm rests at joint positions `goal` [rad], (n,).
 
-        Args:
-            qpos: Coordinates, (nq,).
-            goal: [rad], (n,).
-            load: Gravity on the coordinates [Nm], (nq,).
+        The load is that of gravity on the coordinates [Nm], (nq,).
         """
         motor = goal.copy()
         for coordinate, stiffness in self._bends:

@@ -78,10 +78,10 @@ class Beam:
 
 def split_link(robot: ElementTree.Element, joint: str, config: StrainConfig) -> Beam:
     """Cut the link that `joint` moves into pieces, in place; returns the beam."""
-    element = urdf.joint_element(robot, joint)
-    link = urdf.child_name(element)
+    element = urdf.named(robot, 'joint', joint)
+    link = urdf.link_at(element, 'child')
     axis = urdf.joint_axis(element)
-    outer = [j for j in robot.findall('joint') if urdf.parent_name(j) == link]
+    outer = [j for j in robot.findall('joint') if urdf.link_at(j, 'parent') == link]
     if not outer:
         raise ArmsenseError(f'link {link!r} has a strain gauge but carries nothing')
     span = urdf.vector(outer[0].find('origin'), 'xyz')
@@ -89,9 +89,10 @@ def split_link(robot: ElementTree.Element, joint: str, config: StrainConfig) -> 
     if np.linalg.norm(span) < 1e-9:
         raise BadValue(f'length of link {link!r} across its joint axis', 0.0, '> 0 m')
     beam = _layout(link, span / np.linalg.norm(span), axis, config)
-    masses = _distribute(robot, beam)
-    shapes = _cut_shapes(urdf.link_element(robot, link), beam)
-    urdf.write_inertial(urdf.link_element(robot, link), masses[0])
+    root = urdf.named(robot, 'link', link)
+    masses = _distribute(urdf.read_inertial(root), beam)
+    shapes = _cut_shapes(root, beam)
+    urdf.write_inertial(root, masses[0])
     for k, name in enumerate(beam.bodies[1:], start=1):
         piece = ElementTree.SubElement(robot, 'link', name=name)
         urdf.write_inertial(piece, masses[k])
@@ -116,9 +117,8 @@ def _layout(link: str, along: Array, axis: Array, config: StrainConfig) -> Beam:
     return Beam(link, along, axis, hinges, portions, config)
 
 
-def _distribute(robot: ElementTree.Element, beam: Beam) -> list[urdf.Inertial]:
+def _distribute(whole: urdf.Inertial, beam: Beam) -> list[urdf.Inertial]:
     """Inertials of the pieces, each in its own frame."""
-    whole = urdf.read_inertial(urdf.link_element(robot, beam.link))
     L, rho, u = beam.config.length, beam.config.linear_density, beam.along
     rest = whole.mass - rho * L
     if rest < -1e-6:

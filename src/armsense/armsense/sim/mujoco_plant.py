@@ -1,4 +1,8 @@
-"""An arm in MuJoCo: steps, surroundings, truth."""
+"""An arm in MuJoCo: steps, surroundings, truth.
+
+A plant takes motor torques and advances time; it knows nothing of boards, messages or controllers,
+and shares no mathematics with `armsense` beyond the numbers in the arm's yaml and URDF.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,17 @@ from numpy.typing import ArrayLike
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm_config import ArmConfig
 from armsense.sim.arm_spec import ArmSpec
-from armsense.sim.coordinates import Coordinates
-from armsense.sim.hunt_crossley import HuntCrossley
-from armsense.sim.obstacles import cross, Obstacle, RIGID
-from armsense.sim.plant import Contact, PlantState, Readings
+from armsense.sim.coordinates import Coordinates, PlantState, Readings
 from armsense.sim.stable_step import stable_step
-from armsense.sim.surroundings import Surroundings
+from armsense.sim.surroundings import (
+    Contact,
+    cross,
+    HuntCrossley,
+    Obstacle,
+    RIGID,
+    Surroundings,
+    vector3,
+)
 from armsense.types import Array
 
 LONGEST_STEP = 1e-3   # [s]
@@ -30,7 +39,7 @@ mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
 class MujocoPlant:
-    """A simulated arm; see `Plant` for what it does."""
+    """A simulated arm in its surroundings."""
 
     def __init__(self, arm: ArmSpec) -> None:
         """Compile the arm and let it rest at its home position."""
@@ -59,11 +68,6 @@ class MujocoPlant:
     def state(self) -> PlantState:
         """State now."""
         return self._coordinates.state(self.data.time, self._qpos, self._qvel)
-
-    @property
-    def readings(self) -> Readings:
-        """State now, for sensors."""
-        return self._readings
 
     @property
     def contact(self) -> list[Contact]:
@@ -152,7 +156,7 @@ class MujocoPlant:
             mujoco.mj_step(self.model, self.data, self._count)
             self._around.contacts = []
         self._sense()
-        if not math.isfinite(sum(self._readings.motor_velocity)):
+        if not math.isfinite(sum(self.readings.motor_velocity)):
             raise ArmsenseError(f'{self.config.arm}: the simulation left all bounds at '
                                 f'{self.data.time:.4f} s under motor torques '
                                 f'{np.asarray(motor_torque).tolist()} Nm')
@@ -165,19 +169,13 @@ class MujocoPlant:
         Gravity less the acceleration of the base is how a base moves that does not turn; see
         `armsense.sim.carrier`.
         """
-        value = np.array(gravity, float)
-        if value.shape != (3,) or not np.isfinite(value).all():
-            raise BadValue('gravity', value.tolist(), 'three finite numbers')
-        self._gravity = self.model.opt.gravity[:] = value
+        self._gravity = self.model.opt.gravity[:] = vector3('gravity', gravity)
 
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Let the tool carry a point mass [kg] at `center` [m] in the tool frame; 0: nothing."""
-        where = np.asarray(center, float)
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
-        if where.shape != (3,) or not np.isfinite(where).all():
-            raise BadValue('payload center', where.tolist(), 'three finite numbers')
-        self.arm.set_payload(mass, where)
+        self.arm.set_payload(mass, vector3('payload center', center))
         self._use(self.arm.spec.compile())
 
     def place_obstacle(self, name: str, position: ArrayLike, *, radius: float | None = None,
@@ -204,15 +202,9 @@ class MujocoPlant:
                    hold_damping: float = 10.0, name: str = HAND) -> None:
         """Put a hand into the world: a mass behind stiff skin, loosely held by its arm.
 
-        Args:
-            position: Of its centre [m], world frame, (3,).
-            mass: Effective mass [kg]; 0.6 and 75 N/mm are what robot-safety practice takes.
-            stiffness: Of the skin [N/m].
-            radius: [m].
-            dissipation: Alpha of Hunt and Crossley [s/m].
-            hold_stiffness: Of the spring that holds the hand in place [N/m].
-            hold_damping: [N s/m].
-            name: Of the obstacle.
+        An effective mass of 0.6 kg and 75 N/mm of skin are what robot-safety practice takes; a
+        spring holds the hand in place [N/m], [N s/m]. Position, radius [m] and dissipation as for
+        other obstacles.
         """
         if not (np.isfinite(mass) and mass > 0.0):
             raise BadValue('mass of the hand', mass, '> 0 kg')
@@ -231,13 +223,9 @@ class MujocoPlant:
 
     def apply_force(self, link: str, point: ArrayLike, force: ArrayLike,
                     duration: float | None = None) -> None:
-        """Push a link.
+        """Push a moving link at a point of its frame [m] with a force [N], world frame.
 
-        Args:
-            link: Name of a moving link.
-            point: Where, in the link's frame [m], (3,).
-            force: [N] world frame, (3,).
-            duration: [s]; None: until `release`.
+        It lasts for the duration [s]; None: until `release`.
         """
         until = np.inf if duration is None else self.data.time + duration
         self._around.push(link, point, force, until)
@@ -276,7 +264,8 @@ class MujocoPlant:
         self._sense()
 
     def _sense(self) -> None:
-        self._readings = self._coordinates.readings(self._qpos, self._qvel)
+        # State now, for sensors.
+        self.readings: Readings = self._coordinates.readings(self._qpos, self._qvel)
 
     def _place(self, obstacle: Obstacle) -> None:
         self._around.add(obstacle)
@@ -331,13 +320,7 @@ class MujocoPlant:
 
 
 def make_plant(config: ArmConfig | str, *, seed: int = 0, mismatch: float = 0.0) -> MujocoPlant:
-    """A simulated arm.
-
-    Args:
-        config: The arm, or its name.
-        seed: Of the mismatch.
-        mismatch: Standard deviation of a relative error on masses and friction.
-    """
+    """A simulated arm of a configuration or name; the mismatch is that of `ArmSpec.build`."""
     if isinstance(config, str):
         config = ArmConfig.load(config)
     return MujocoPlant(ArmSpec.build(config, mismatch=mismatch, seed=seed))

@@ -22,27 +22,15 @@ ARROW_COLOUR = np.array([0.90, 0.10, 0.15, 1.0], np.float32)
 class Camera:
     """Draws a plant; one per thread, closed at the end (`with Camera(...) as camera`)."""
 
-    def __init__(self, plant: MujocoPlant, *, width: int = 960, height: int = 720,
-                 azimuth: float = 130.0, elevation: float = -18.0, distance: float | None = None,
-                 target: ArrayLike | None = None) -> None:
-        """Look at a plant.
-
-        Args:
-            plant: What is drawn.
-            width: Of a frame [pixels].
-            height: Of a frame [pixels].
-            azimuth: Direction of view about the vertical [deg].
-            elevation: Of the view [deg]; negative looks down.
-            distance: From the target [m]; None: fits the arm.
-            target: Point in the middle of the picture [m]; None: the shoulder.
-        """
+    def __init__(self, plant: MujocoPlant, *, width: int, height: int) -> None:
+        """Look at the shoulder of a plant from where it fits a frame [pixels]."""
         self._plant = plant
         self._size = (height, width)
         self._view = mujoco.MjvCamera()
-        self._view.azimuth, self._view.elevation = azimuth, elevation
+        self._view.azimuth, self._view.elevation = 130.0, -18.0   # [deg] downwards
         reach = _reach(plant)
-        self._view.distance = distance if distance is not None else 1.75 * reach
-        self._view.lookat[:] = target if target is not None else (0.25 * reach, 0.0, 0.15 * reach)
+        self._view.distance = 1.75 * reach
+        self._view.lookat[:] = (0.25 * reach, 0.0, 0.15 * reach)
         self._model: mujoco.MjModel | None = None
         self._renderer: mujoco.Renderer | None = None
 

@@ -123,25 +123,20 @@ class Stage:
             self.act(self._events.pop(0))
 
     def act(self, event: Event) -> None:
-        """Let one event happen now."""
+        """Let one event happen now; its fields are the arguments."""
         plant = self._plant
         if event.place is not None:
-            place = event.place
-            plant.place_obstacle(place.name, place.position, radius=place.radius, box=place.box,
-                                 stiffness=place.stiffness)
+            plant.place_obstacle(**vars(event.place))
         elif event.hand is not None:
-            hand = event.hand
-            plant.place_hand(hand.position, mass=hand.mass, stiffness=hand.stiffness,
-                             name=hand.name)
+            plant.place_hand(**vars(event.hand))
         elif event.move is not None:
-            plant.move_obstacle(event.move.name, event.move.position)
+            plant.move_obstacle(**vars(event.move))
         elif event.remove is not None:
             plant.remove_obstacle(event.remove)
         elif event.push is not None:
-            push = event.push
-            plant.apply_force(push.link, push.point, push.force, push.duration)
+            plant.apply_force(**vars(event.push))
         elif event.payload is not None:
-            plant.set_payload(event.payload.mass, event.payload.center)
+            plant.set_payload(**vars(event.payload))
         elif event.fault is not None:
             fault = event.fault
             self._rack.inject(Fault(fault.name, fault.board, self._rack.time, fault.duration))

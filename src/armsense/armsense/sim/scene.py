@@ -15,13 +15,7 @@ DARK = (0.22, 0.24, 0.27, 1.0)
 
 
 def decorate(spec: mujoco.MjSpec, gravity: Sequence[float], joints: Iterable[str]) -> None:
-    """Add the surroundings; the floor is where gravity points to.
-
-    Args:
-        spec: Model of the arm.
-        gravity: [m/s^2] in the base frame, (3,).
-        joints: Names of the joints that get a knuckle.
-    """
+    """Add the surroundings and a knuckle at some joints; the floor is where gravity points to."""
     _materials(spec)
     down = -1.0 if gravity[2] <= 0.0 else 1.0
     turn = (1.0, 0.0, 0.0, 0.0) if down < 0 else (0.0, 1.0, 0.0, 0.0)
@@ -34,13 +28,9 @@ def decorate(spec: mujoco.MjSpec, gravity: Sequence[float], joints: Iterable[str
                    pos=(0.0, 0.0, down * 0.5 * (FLOOR + 0.04)), contype=0, conaffinity=0)
     world.add_light(type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, pos=(1.0, -1.5, 3.0),
                     dir=(-0.35, 0.5, -1.0), diffuse=(0.50, 0.50, 0.50), castshadow=True)
-    size = _knuckle_size(spec)
+    size = 0.035 * max(0.5, sum(float(np.linalg.norm(body.pos)) for body in spec.bodies))   # [m]
     for name in joints:
         _add_knuckle(spec.joint(name), size)
-    _quality(spec)
-
-
-def _quality(spec: mujoco.MjSpec) -> None:
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 1920, 1080
     spec.visual.headlight.ambient = (0.30, 0.30, 0.30)
     spec.visual.headlight.diffuse = (0.30, 0.30, 0.30)
@@ -60,13 +50,8 @@ def _materials(spec: mujoco.MjSpec) -> None:
                       reflectance=0.0)
 
 
-def _knuckle_size(spec: mujoco.MjSpec) -> float:
-    """Radius [m] that suits the arm."""
-    return 0.035 * max(0.5, sum(float(np.linalg.norm(body.pos)) for body in spec.bodies))
-
-
 def _add_knuckle(joint: mujoco.MjsJoint, size: float) -> None:
-    """A short cylinder about the axis of a joint, so that links do not float apart."""
+    """A short cylinder about the axis of a joint, so that links do not float apart; radius [m]."""
     axis: NDArray[np.float64] = np.asarray(joint.axis) / np.linalg.norm(joint.axis)
     joint.parent.add_geom(type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=(size, 0.0, 0.0),
                           fromto=np.concatenate([-1.1 * size * axis, 1.1 * size * axis]),

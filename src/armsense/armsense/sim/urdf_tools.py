@@ -12,6 +12,8 @@ import numpy as np
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.types import Array
 
+TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+
 
 @dataclass(frozen=True)
 class Inertial:
@@ -58,32 +60,18 @@ def vector(element: ElementTree.Element | None, key: str) -> Array:
     return np.array([float(word) for word in text.split()]) if text else np.zeros(3)
 
 
-def joint_element(robot: ElementTree.Element, name: str) -> ElementTree.Element:
-    """The joint of that name."""
-    for joint in robot.findall('joint'):
-        if joint.get('name') == name:
-            return joint
-    raise UnknownName('joint', name, [j.get('name', '?') for j in robot.findall('joint')], 'URDF')
+def named(robot: ElementTree.Element, kind: str, name: str) -> ElementTree.Element:
+    """The joint or link of that name."""
+    elements = {element.get('name', '?'): element for element in robot.findall(kind)}
+    if name not in elements:
+        raise UnknownName(kind, name, elements, 'URDF')
+    return elements[name]
 
 
-def link_element(robot: ElementTree.Element, name: str) -> ElementTree.Element:
-    """The link of that name."""
-    for link in robot.findall('link'):
-        if link.get('name') == name:
-            return link
-    raise UnknownName('link', name, [j.get('name', '?') for j in robot.findall('link')], 'URDF')
-
-
-def parent_name(joint: ElementTree.Element) -> str:
-    """Link that carries a joint."""
-    parent = joint.find('parent')
-    return '' if parent is None else parent.get('link', '')
-
-
-def child_name(joint: ElementTree.Element) -> str:
-    """Link that a joint carries."""
-    child = joint.find('child')
-    return '' if child is None else child.get('link', '')
+def link_at(joint: ElementTree.Element, side: str) -> str:
+    """Link that carries a joint (`parent`) or that it carries (`child`)."""
+    link = joint.find(side)
+    return '' if link is None else link.get('link', '')
 
 
 def joint_axis(joint: ElementTree.Element) -> Array:
@@ -100,8 +88,7 @@ def read_inertial(link: ElementTree.Element) -> Inertial:
     inertia = None if tag is None else tag.find('inertia')
     if tag is None or mass is None or inertia is None:
         raise ArmsenseError(f'link {link.get("name")!r} has no complete inertial')
-    xx, xy, xz, yy, yz, zz = (float(inertia.get(key, '0'))
-                              for key in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'))
+    xx, xy, xz, yy, yz, zz = (float(inertia.get(key, '0')) for key in TENSOR)
     R = rotation(vector(tag.find('origin'), 'rpy'))
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return Inertial(float(mass.get('value', 'nan')), vector(tag.find('origin'), 'xyz'),
@@ -115,10 +102,8 @@ def write_inertial(link: ElementTree.Element, body: Inertial) -> None:
     tag = ElementTree.SubElement(link, 'inertial')
     ElementTree.SubElement(tag, 'origin', xyz=_text(body.center), rpy='0 0 0')
     ElementTree.SubElement(tag, 'mass', value=repr(float(body.mass)))
-    T = body.tensor
-    ElementTree.SubElement(tag, 'inertia', ixx=repr(float(T[0, 0])), ixy=repr(float(T[0, 1])),
-                           ixz=repr(float(T[0, 2])), iyy=repr(float(T[1, 1])),
-                           iyz=repr(float(T[1, 2])), izz=repr(float(T[2, 2])))
+    upper = body.tensor[np.triu_indices(3)].tolist()
+    ElementTree.SubElement(tag, 'inertia', dict(zip(TENSOR, map(repr, upper), strict=True)))
 
 
 def add_hinge(robot: ElementTree.Element, name: str, parent: str, child: str, position: Array,
@@ -158,45 +143,37 @@ def cut_shape(element: ElementTree.Element, along: Array, low: float,
     """
     origin, geometry = element.find('origin'), element.find('geometry')
     center = float(vector(origin, 'xyz') @ along)
-    size = None if geometry is None else _extent(geometry, rotation(vector(origin, 'rpy')), along)
-    if size is None:
+    extent = None if geometry is None else _extent(geometry[0], rotation(vector(origin, 'rpy')),
+                                                   along)
+    if extent is None:
         return copy.deepcopy(element) if low <= center < high else None
-    first, last = max(low, center - 0.5 * size.length), min(high, center + 0.5 * size.length)
+    length, side = extent
+    first, last = max(low, center - 0.5 * length), min(high, center + 0.5 * length)
     if last - first < 1e-6:
         return None
     piece = copy.deepcopy(element)
     shift_origin(piece, (0.5 * (first + last) - center) * along)
     shape = piece.find('geometry')
     assert shape is not None
-    _resize(shape[0], size.index, last - first)
+    if shape[0].tag == 'cylinder':
+        shape[0].set('length', repr(float(last - first)))
+    else:
+        size = vector(shape[0], 'size')
+        size[side] = last - first
+        shape[0].set('size', _text(size))
     return piece
 
 
-@dataclass(frozen=True)
-class _Extent:
-    length: float   # [m] along the direction
-    index: int      # of the box side; unused for cylinders
-
-
-def _extent(geometry: ElementTree.Element, R: Array, along: Array) -> _Extent | None:
-    shape = geometry[0]
-    index = int(np.argmax(np.abs(R.T @ along)))
-    if abs((R.T @ along)[index]) < 0.999:
+def _extent(shape: ElementTree.Element, R: Array, along: Array) -> tuple[float, int] | None:
+    """Length along the direction [m] and which side that is."""
+    side = int(np.argmax(np.abs(R.T @ along)))
+    if abs((R.T @ along)[side]) < 0.999:
         return None
     if shape.tag == 'box':
-        return _Extent(float(vector(shape, 'size')[index]), index)
-    if shape.tag == 'cylinder' and index == 2:
-        return _Extent(float(shape.get('length', '0')), index)
+        return float(vector(shape, 'size')[side]), side
+    if shape.tag == 'cylinder' and side == 2:
+        return float(shape.get('length', '0')), side
     return None
-
-
-def _resize(shape: ElementTree.Element, index: int, length: float) -> None:
-    if shape.tag == 'cylinder':
-        shape.set('length', repr(float(length)))
-        return
-    size = vector(shape, 'size')
-    size[index] = length
-    shape.set('size', _text(size))
 
 
 def _text(values: Array) -> str:

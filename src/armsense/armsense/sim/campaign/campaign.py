@@ -20,8 +20,7 @@ from armsense import schema
 from armsense.detector import fit_false_alarm_threshold, Thresholds
 from armsense.model.model_file import ModelFile
 from armsense.parallel import run_tasks
-from armsense.sim.campaign.goals import judge
-from armsense.sim.campaign.results import pareto_front, summarise
+from armsense.sim.campaign.results import judge, pareto_front, summarise
 from armsense.sim.campaign.setup import Known, Setup, worker
 from armsense.sim.campaign.tasks import arm_of, CHUNK, run_task, Task
 
@@ -33,15 +32,7 @@ class Campaign:
 
     def __init__(self, setup: Setup, folder: Path, jobs: int = 1, scheduler: str | None = None,
                  progress: Counted | None = None) -> None:
-        """Prepare.
-
-        Args:
-            setup: What is simulated.
-            folder: Of the results.
-            jobs: Processes.
-            scheduler: Address of a Dask scheduler; None: this machine.
-            progress: Called after every task.
-        """
+        """Results go into a folder; `scheduler`: address of one of Dask, None: this machine."""
         self.setup, self._jobs, self._scheduler = setup, jobs, scheduler
         self._tell = progress or (lambda what, done, total: None)
         folder.mkdir(parents=True, exist_ok=True)

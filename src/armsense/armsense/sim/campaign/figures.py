@@ -9,8 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from armsense.sim.campaign.goals import MEDIAN, P99
-from armsense.sim.campaign.results import QUANTILES
+from armsense.sim.campaign.results import MEDIAN, P99, QUANTILES
 
 COLOURS = ('tab:blue', 'tab:orange', 'tab:green', 'tab:purple', 'tab:brown')
 DASHES = ('--', '-.', ':', (0, (5, 1)), (0, (3, 1, 1, 1)))

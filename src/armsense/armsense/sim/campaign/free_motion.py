@@ -9,8 +9,7 @@ import numpy as np
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
-from armsense.sim.campaign.individual import Individual
-from armsense.sim.campaign.recorder import Recorder
+from armsense.sim.campaign.individual import Individual, Recorder
 from armsense.trajectory import (
     Chain,
     Clearance,

@@ -1,19 +1,25 @@
-"""From the results of single tasks to the figures of a campaign."""
+"""From single tasks to the figures of a campaign, and whether they reach its goals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+import math
 from typing import Any
 
 import numpy as np
 import scipy.stats
 
+from armsense.model.arm_config import ArmConfig
 from armsense.sim.campaign.tasks import SCALES
+from armsense.watch.collision_monitor import DetectionConfig
 
 Record = dict[str, Any]
 LEVER = 0.1            # [m] torque per force that some joint must get, else nothing can be felt
 QUANTILES = np.linspace(0.0, 1.0, 41)   # of the delays, for figures
 BOUND = 0.95           # one-sided confidence of bounds
+# Goals: delay [ms] from the first touch of a hard impact, factor on it for springs and blades, and
+# share of the links that are named right.
+MEDIAN, P99, ELASTIC, LINK = 5.0, 12.0, 1.3, 0.99
 
 
 def summarise(arm: str, observer: str, records: Iterable[Record]) -> dict[str, Any]:
@@ -115,3 +121,46 @@ def pareto_front(summaries: dict[str, dict[str, Any]]) -> set[str]:
     return {name for name, mine in costs.items()
             if not any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine
                        for other in costs.values())}
+
+
+def judge(report: dict[str, Any], arm: ArmConfig, config: DetectionConfig,
+          rate: float) -> list[dict[str, Any]]:
+    """One entry per goal of one observer's report: wanted, got, met, and why where it is not met.
+
+    `rate` is the number of false alarms per hour that the thresholds are made for.
+    """
+    factor = 1.0 if all(joint.drive == 'rigid' for joint in arm.joints.values()) else ELASTIC
+    memory = _memory(arm, config)
+    delay, hours = report['delay_ms'], report['free_hours']
+    return [
+        _goal('missed', '<=', 0, report['missed'], '; '.join(report['missed_cases'][:3])),
+        _goal('false alarms', '<=', 0, report['false_alarms'] + report['early_alarms'],
+              f'thresholds are made for {rate:g} per hour, of which {rate * hours:.2g} are '
+              f'expected in {hours:g} h'),
+        _goal('median delay of hard impacts [ms]', '<=', factor * MEDIAN, delay['median'], memory),
+        _goal('p99 delay of hard impacts [ms]', '<=', factor * P99, delay['p99'], memory),
+        _goal('link right where it can be told', '>=', LINK, report['link_accuracy'],
+              '; '.join(report['wrong_link_cases'][:3])),
+    ]
+
+
+def _memory(arm: ArmConfig, config: DetectionConfig) -> str:
+    """What delays a residual."""
+    gains = config.gains or (config.gain,)
+    window = 1e3 * config.velocity.window / arm.rate   # [ms]
+    text = (f'the residual has a memory of {1e3 / max(gains):.0f} to {1e3 / min(gains):.0f} ms, '
+            f'velocities one of {window:.0f} ms; shorter ones raise noise and thresholds')
+    counts = [joint.joint_encoder.counts for joint in arm.joints.values()
+              if joint.joint_encoder is not None]
+    if counts:
+        step = 2e3 * math.pi / min(counts)   # [mrad]
+        text += f' (one step of the joint encoders is {step:.1f} mrad)'
+    return text
+
+
+def _goal(what: str, sign: str, bound: float, got: float | None, why: str) -> dict[str, Any]:
+    met = got is not None and (got <= bound if sign == '<=' else got >= bound)
+    if got is None:
+        why = 'nothing to judge by'
+    return {'goal': what, 'wanted': f'{sign} {bound:g}', 'got': got, 'met': met,
+            'why': '' if met else why}

@@ -14,9 +14,9 @@ from armsense.detector import Thresholds
 from armsense.model import Arm
 from armsense.model.model_file import file_hash, ModelFile
 from armsense.observer import OBSERVERS
-from armsense.sim.campaign.case import CaseMaker
+from armsense.sim.campaign.collision import CaseMaker
 from armsense.sim.campaign.individual import Individual, Variation
-from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
+from armsense.watch.collision_monitor import DetectionConfig
 
 FORMAT = 5   # of the cached results; another one makes them void
 
@@ -75,10 +75,6 @@ class Worker:
     def individual(self, known: Known, arm: int, seed: int) -> Individual:
         """An arm of the series."""
         return Individual(self.model(known, arm), self.setup.variation, seed, self.nominal.config)
-
-    def monitor(self, model: Arm, observer: str, thresholds: Thresholds) -> CollisionMonitor:
-        """A new monitor; observers differ in nothing but themselves and their thresholds."""
-        return CollisionMonitor(model, self.config, thresholds, observer)
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,10 @@
-"""The arm at rest: what it weighs on its cells while nothing touches it."""
+"""What the cells feel beyond the model: taken at rest, then following their slow drift.
+
+Cheap beam cells creep and feel the warmth of the room: newtons per hour, which add up to more than
+a threshold long before anybody zeroes them again. A contact is faster by orders of magnitude. So
+the offset follows the residual, but never faster than the cells may drift, and not at all while
+something touches the arm.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ from armsense.model.base_motion import BaseMotion
 from armsense.types import Array
 
 SWING = 5.0   # standard deviations of the cells that rest may show
+TIME = 20.0   # [s] over which the offset follows where the limit of its rate does not hold
 
 
 class Rest(NamedTuple):
@@ -30,14 +37,7 @@ class RestWatch:
     """
 
     def __init__(self, layout: CellLayout, noise: float, samples: int, speed: float) -> None:
-        """For cells of some noise [N].
-
-        Args:
-            layout: Of the cells.
-            noise: Standard deviation of a cell [N].
-            samples: That make a rest.
-            speed: Of the joints up to which they rest [rad/s].
-        """
+        """So many samples below a speed [rad/s] of the joints make a rest; noise of a cell [N]."""
         self._names = layout.names
         self._swing = SWING * np.sqrt(np.diag(layout.covariance(noise)))
         self._speed = speed
@@ -82,3 +82,11 @@ class RestWatch:
         # One noisy reading of the imu alone would be in the offset for good.
         motion = BaseMotion(*np.mean(motions, axis=0)) if motions else None
         return Rest(q.mean(axis=0), felt.mean(axis=0), motion)
+
+
+def drift_step(residual: Array, rate: Array, dt: float) -> Array:
+    """Change of the offset in one sample of `dt` [s] without contact [N, Nm], (k,).
+
+    The residual is felt beyond the prediction; the rate is the fastest drift [N/s, Nm/s], (k,).
+    """
+    return np.clip(residual / TIME, -rate, rate) * dt
