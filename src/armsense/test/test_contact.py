@@ -5,13 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from armsense.detector import (
-    ContactOptions,
-    estimate_contact,
-    isolate,
-    LinkCapsule,
-    touchable,
-)
+from armsense.detector import ContactOptions, estimate_contact, isolate, LinkCapsule, touchable
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model import Arm
 

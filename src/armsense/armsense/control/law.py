@@ -18,9 +18,9 @@ Gain = tuple[float, ...]   # one number per joint, or a single one for all
 class Law(ABC):
     """State and reference in, command out; one cycle per `step`.
 
-    A law is one file: a frozen dataclass of gains (`Gains`, with ranges), `step`, `reset` if it
-    remembers anything, and `halt` if what it remembers carries the arm. `control.laws.LAWS` names
-    it, `config/controllers.yaml` sets it.
+    A law is a frozen dataclass of gains (`Gains`, with ranges), `step`, `reset` if it remembers
+    anything, and `halt` if what it remembers carries the arm. `control.laws.LAWS` names it,
+    `config/controllers.yaml` sets it.
     """
 
     name: ClassVar[str]

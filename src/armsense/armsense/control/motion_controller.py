@@ -22,10 +22,9 @@ from numpy.typing import ArrayLike
 
 from armsense.control.config import ControllerConfig
 from armsense.control.course import Segment
-from armsense.control.goal import Goal, GoalRefused, GoalStatus, Terms
+from armsense.control.dynamic import Float
+from armsense.control.goal import Goal, GoalRefused, GoalStatus, Planner, Terms
 from armsense.control.motion_cycle import MotionCycle
-from armsense.control.pd_gravity import Float
-from armsense.control.planner import Planner
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.reaction.options import known_strategy

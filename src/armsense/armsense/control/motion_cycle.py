@@ -11,11 +11,11 @@ import numpy as np
 from armsense.control.active_law import ActiveLaw
 from armsense.control.config import ControllerConfig
 from armsense.control.course import Course, MOTORS_OFF, Segment
+from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalStatus, Terms
 from armsense.control.law import Law
 from armsense.control.letting_go import LettingGo
 from armsense.control.limiter import Limiter
-from armsense.control.pd_gravity import Float
 from armsense.model import Arm
 from armsense.reaction.directive import Directive, Phase
 from armsense.reaction.machine import ReactionMachine
@@ -204,7 +204,7 @@ class MotionCycle:
 
     def _refuse_accepted(self, why: str) -> None:
         while self._accepted:
-            self._accepted.popleft().finish(ErrorCode.INVALID_GOAL, why)
+            self._accepted.popleft().status.finish(ErrorCode.INVALID_GOAL, why)
 
     def _overtake(self, why: str) -> None:
         """What is being planned shall not begin."""
@@ -253,9 +253,9 @@ class MotionCycle:
         if not goal.unfinished:                      # cancelled, or ended with the motors
             return
         if why := self._why_not(terms):
-            goal.finish(ErrorCode.INVALID_GOAL, why)
+            goal.status.finish(ErrorCode.INVALID_GOAL, why)
         elif planned != self.overtakings:
-            goal.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
+            goal.status.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
         else:
             self._course.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
                                      terms.reaction))

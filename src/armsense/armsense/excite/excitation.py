@@ -22,7 +22,7 @@ from armsense.excite.fourier_series import FourierSeries
 from armsense.excite.kinds import KINDS, rebuild_shape
 from armsense.excite.parametrisation import Parametrisation
 from armsense.schema import quantity
-from armsense.trajectory.fourier import Fourier
+from armsense.trajectory.reference import Fourier
 from armsense.types import Array, Reference
 
 FORMAT = 1

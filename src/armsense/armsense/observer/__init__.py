@@ -6,11 +6,7 @@ from armsense.observer.make_observer import DEFAULT_GAIN, make_observer, OBSERVE
 from armsense.observer.momentum_observer import MomentumObserver
 from armsense.observer.observer import Observer
 from armsense.observer.options import ObserverOptions
-from armsense.observer.residual_filter import (
-    FirstOrderFilter,
-    HigherOrderFilter,
-    ResidualFilter,
-)
+from armsense.observer.residual_filter import FirstOrderFilter, HigherOrderFilter, ResidualFilter
 
 __all__ = [
     'DEFAULT_GAIN', 'OBSERVERS', 'DirectObserver', 'FirstOrderFilter', 'HigherOrderFilter',

@@ -14,11 +14,7 @@ from armsense.observer.kalman_filter import KalmanFilter
 from armsense.observer.momentum_observer import MomentumObserver
 from armsense.observer.observer import Observer
 from armsense.observer.options import DEFAULT_OPTIONS, ObserverOptions
-from armsense.observer.residual_filter import (
-    FirstOrderFilter,
-    HigherOrderFilter,
-    ResidualFilter,
-)
+from armsense.observer.residual_filter import FirstOrderFilter, HigherOrderFilter, ResidualFilter
 from armsense.types import Array
 
 DEFAULT_GAIN = 100.0  # [1/s]

@@ -6,7 +6,7 @@ import numpy as np
 
 from armsense.reaction.options import ReactionOptions
 from armsense.trajectory import Limits, QuinticSpline
-from armsense.trajectory.point_to_point import PEAK_VELOCITY, shortest_duration
+from armsense.trajectory.quintic_spline import PEAK_VELOCITY, shortest_duration
 from armsense.types import Array
 
 SMALLEST_WAY = 1e-4   # [rad] worth moving for

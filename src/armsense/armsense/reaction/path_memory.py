@@ -6,8 +6,9 @@ from collections import deque
 
 import numpy as np
 
-from armsense.trajectory import Chain, Limits, QuinticSpline, ramped, Reference
+from armsense.trajectory import Chain, Limits, QuinticSpline, ramped
 from armsense.trajectory.quintic_spline import SHORTEST_SEGMENT
+from armsense.types import Reference
 
 SPACING = 0.02   # [s] between remembered samples
 RAMP = 0.1       # [s] shortest, in which the way back becomes as fast as it is
