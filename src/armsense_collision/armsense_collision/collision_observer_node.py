@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
-from armsense.detector import ContactOptions, Detection, lasting_text, read_intent
+from armsense.detector import ContactOptions, Detection, lasting_text
+from armsense.detector.detector import read_intent
 from armsense.errors import ArmsenseError
 from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS

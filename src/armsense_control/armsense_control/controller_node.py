@@ -22,8 +22,7 @@ from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.reaction.directive import Phase
-from armsense.reaction.options import STRATEGIES
+from armsense.reaction.options import Phase, STRATEGIES
 from armsense.schema import quantity
 from armsense.watch.collision_monitor import DetectionConfig, release_level
 from armsense_control.arm_stream import ArmStream, no_torque

@@ -7,7 +7,7 @@ import pytest
 
 from armsense.control.motion_controller import MotionController
 from armsense.model import Arm
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense_control import arm_stream, collision_inbox
 from armsense_control.arm_stream import ArmStream

@@ -9,8 +9,8 @@ import numpy as np
 
 from armsense.control.config import ControllerConfig
 from armsense.control.goal import Goal
-from armsense.reaction.directive import Phase
 from armsense.reaction.machine import ReactionMachine
+from armsense.reaction.options import Phase
 from armsense.trajectory import (
     Brake,
     Chain,

@@ -17,8 +17,8 @@ from armsense.control.law import Law
 from armsense.control.letting_go import LettingGo
 from armsense.control.limiter import Limiter
 from armsense.model import Arm
-from armsense.reaction.directive import Directive, Phase
 from armsense.reaction.machine import ReactionMachine
+from armsense.reaction.options import Directive, Phase
 from armsense.trajectory import Clearance, ErrorCode, Guard, Limits
 from armsense.types import ArmState, Array, Collision, Command, Reference
 

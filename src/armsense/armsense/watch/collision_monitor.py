@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armsense import schema, share
 from armsense.detector import (
@@ -22,22 +21,19 @@ from armsense.detector import (
     Detection,
     Detector,
     DetectorOptions,
-    estimate_contact,
     fixed_thresholds,
-    isolate,
-    Isolation,
     Thresholds,
-    touchable,
 )
+from armsense.detector.contact import estimate_contact, isolate, Isolation, touchable
 from armsense.drive import make_drive
 from armsense.errors import BadValue
 from armsense.geometry.link_shapes import link_capsules
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.observer import make_observer, ObserverOptions
-from armsense.observer.options import DEFAULT_OPTIONS
+from armsense.observer.observer import DEFAULT_OPTIONS
 from armsense.schema import quantity
-from armsense.types import Array
+from armsense.types import Array, Flags
 from armsense.watch.state_estimator import StateEstimator, VelocityOptions
 
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
@@ -104,8 +100,8 @@ class MonitorResult(NamedTuple):
     raw: Array                    # [Nm] (n,)
     filtered: Array               # [Nm] (n,)
     threshold: Array              # [Nm] (n,)
-    exceeded: NDArray[np.bool_]   # (n,)
-    lasting: NDArray[np.bool_]    # (n,) joints in contact; none where the residual is not valid
+    exceeded: Flags               # (n,)
+    lasting: Flags                # (n,) joints in contact; none where the residual is not valid
     lasts_for: float              # [s] of the oldest of these contacts; 0: there is none
     valid: bool
     detection: Detection | None   # in the state that decided it
