@@ -8,7 +8,7 @@ import pytest
 from armsense.detector import ContactOptions
 from armsense.detector.contact import estimate_contact, isolate, touchable
 from armsense.errors import ArmsenseError, BadValue
-from armsense.geometry.link_shapes import LinkCapsule
+from armsense.geometry.capsules import LinkCapsule
 from armsense.model import Arm
 
 ZERO = (0.0, 0.0, 0.0)

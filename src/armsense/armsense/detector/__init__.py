@@ -4,7 +4,7 @@ from armsense.detector.contact import ContactEstimate, ContactOptions
 from armsense.detector.detector import Detection, Detector, DetectorOptions, lasting_text
 from armsense.detector.extreme_value import alarm_statistic, cluster_maxima
 from armsense.detector.thresholds import fit_false_alarm_threshold, fixed_thresholds
-from armsense.model.thresholds import Thresholds
+from armsense.model.model_file import Thresholds
 
 __all__ = ['ContactEstimate', 'ContactOptions', 'Detection', 'Detector', 'DetectorOptions',
            'Thresholds', 'alarm_statistic', 'cluster_maxima', 'fit_false_alarm_threshold',

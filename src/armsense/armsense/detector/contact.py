@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.geometry.link_shapes import LinkCapsule
+from armsense.geometry.capsules import LinkCapsule
 from armsense.model import Arm
 from armsense.types import Array
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import BadValue, UnknownName
-from armsense.model.thresholds import Thresholds
+from armsense.model.model_file import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array, Flags
 

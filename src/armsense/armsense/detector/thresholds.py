@@ -13,7 +13,7 @@ import scipy.optimize
 
 from armsense.detector.extreme_value import alarm_statistic, fit_tail, tail_maxima
 from armsense.errors import ArmsenseError, BadValue
-from armsense.model.thresholds import Thresholds
+from armsense.model.model_file import Thresholds
 from armsense.types import Array
 
 _REST_FLOOR = 0.1  # least constant part, as a share of the median residual

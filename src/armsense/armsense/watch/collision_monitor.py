@@ -27,7 +27,7 @@ from armsense.detector import (
 from armsense.detector.contact import estimate_contact, isolate, Isolation, touchable
 from armsense.drive import make_drive
 from armsense.errors import BadValue
-from armsense.geometry.link_shapes import link_capsules
+from armsense.geometry.capsules import link_capsules
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.observer import make_observer, ObserverOptions

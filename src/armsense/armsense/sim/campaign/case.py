@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.errors import ArmsenseError
-from armsense.geometry.link_shapes import link_capsules, LinkCapsule
+from armsense.geometry.capsules import link_capsules, LinkCapsule
 from armsense.model import Arm
 from armsense.sim.campaign.free_motion import Poses
 from armsense.trajectory import point_to_point, QuinticSpline
