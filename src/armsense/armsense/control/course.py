@@ -11,18 +11,10 @@ from armsense.control.config import ControllerConfig
 from armsense.control.goal import Goal
 from armsense.reaction.machine import ReactionMachine
 from armsense.reaction.options import Phase
-from armsense.trajectory import (
-    Brake,
-    Chain,
-    ErrorCode,
-    Guard,
-    Limits,
-    point_to_point,
-    ramped,
-    stop_on_path,
-    Trajectory,
-)
+from armsense.trajectory import Brake, Chain, ErrorCode, Guard, Limits, point_to_point, ramped
 from armsense.trajectory.limits import REST
+from armsense.trajectory.reference import Trajectory
+from armsense.trajectory.stopping import stop_on_path
 from armsense.types import Array, Reference
 
 RESUME_RAMP = 0.3    # [s]

@@ -13,15 +13,13 @@ from armsense.model import Arm
 from armsense.trajectory import (
     check_motion,
     Clearance,
-    entered,
-    ErrorCode,
     Limits,
     QuinticSpline,
-    ToleranceMonitor,
-    Tolerances,
     Trajectory,
     Violation,
 )
+from armsense.trajectory.combined import entered
+from armsense.trajectory.tolerances import ErrorCode, ToleranceMonitor, Tolerances
 from armsense.types import Array, Reference
 
 START_TOLERANCE = 0.05   # [rad] between a trajectory's first point and where the arm is led

@@ -28,14 +28,8 @@ from armsense.control.motion_cycle import MotionCycle
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.reaction.options import known_strategy
-from armsense.trajectory import (
-    Clearance,
-    ErrorCode,
-    point_to_point,
-    stop_on_path,
-    Tolerances,
-    Trajectory,
-)
+from armsense.trajectory import Clearance, ErrorCode, point_to_point, Tolerances, Trajectory
+from armsense.trajectory.stopping import stop_on_path
 from armsense.types import Array, Reference
 from armsense.watch.collision_monitor import release_level
 

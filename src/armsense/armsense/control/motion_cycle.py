@@ -8,13 +8,12 @@ import math
 
 import numpy as np
 
-from armsense.control.active_law import ActiveLaw
+from armsense.control.active_law import ActiveLaw, LettingGo
 from armsense.control.config import ControllerConfig
 from armsense.control.course import Course, MOTORS_OFF, Segment
 from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalStatus, Terms
 from armsense.control.law import Law
-from armsense.control.letting_go import LettingGo
 from armsense.control.limiter import Limiter
 from armsense.model import Arm
 from armsense.reaction.machine import ReactionMachine

@@ -7,14 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.reaction.options import (
-    Directive,
-    known_strategy,
-    Phase,
-    ReactionOptions,
-    SAFE,
-    TRACK,
-)
+from armsense.reaction.options import Directive, known_strategy, Phase, ReactionOptions
 from armsense.reaction.retreat import Retreat
 from armsense.reaction.ways import PathMemory, way_to_clearance
 from armsense.schema import spread
@@ -173,7 +166,7 @@ class ReactionMachine:
             lasting: A contact that lasts, in words; empty: none does. Nothing resumes meanwhile.
         """
         if self.phase is Phase.SAFE:
-            return SAFE
+            return Directive(self.phase)
         self._time += dt
         self._waited = self._waited + dt if self._resume_wanted else 0.0
         if residual is not None and not all_finite(residual):
@@ -186,7 +179,7 @@ class ReactionMachine:
         if collision is not None and self.strategy != 'ignore':
             self._begin(state, collision)
         if self.phase is Phase.TRACKING:
-            return TRACK
+            return Directive(self.phase)
         if self.phase is Phase.REACTING:
             felt = self._none if residual is None else residual
             self._impulse = self._impulse + felt * dt

@@ -78,7 +78,3 @@ class Directive(NamedTuple):
     anew: Flags | None = None            # joints whose reference begins anew now, (n,)
     law: str | None = None               # instead of the chosen law
     resume: bool = False                 # plan the rest of the trajectory now
-
-
-TRACK = Directive(Phase.TRACKING)
-SAFE = Directive(Phase.SAFE)

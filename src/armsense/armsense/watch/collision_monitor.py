@@ -15,16 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense import schema, share
-from armsense.detector import (
-    ContactEstimate,
-    ContactOptions,
-    Detection,
-    Detector,
-    DetectorOptions,
-    fixed_thresholds,
-    Thresholds,
-)
+from armsense.detector import ContactEstimate, ContactOptions, fixed_thresholds, Thresholds
 from armsense.detector.contact import estimate_contact, isolate, Isolation, touchable
+from armsense.detector.detector import Detection, Detector, DetectorOptions
 from armsense.drive import make_drive
 from armsense.errors import BadValue
 from armsense.geometry.capsules import link_capsules
