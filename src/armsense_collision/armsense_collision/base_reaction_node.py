@@ -288,15 +288,7 @@ def base_message(name: str, residual: float, threshold: float, *, number: int, s
 
 def fused_message(touch: Touch, probability: float, *, number: int, seq: int,
                   stamp: int) -> Collision:
-    """A contact that joints and base agree on.
-
-    Args:
-        touch: The contact.
-        probability: That it is one, and nothing that lies.
-        number: Counts the contacts.
-        seq: Of the state of the event.
-        stamp: Of that state [ns].
-    """
+    """A contact that joints and base agree on; probability that nothing lies instead."""
     message = Collision(seq=int(seq), id=number, source='fusion', link=touch.link,
                         confidence=probability)
     spread = float(np.sqrt(np.trace(touch.force_covariance)))

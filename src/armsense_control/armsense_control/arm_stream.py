@@ -163,13 +163,7 @@ class ArmStream:
     """`motor_states` in, `motor_commands` with the same number out, collisions in between."""
 
     def __init__(self, node: Node, model: Arm, settings: ControllerParameters) -> None:
-        """Make the topics.
-
-        Args:
-            node: The controller.
-            model: The arm.
-            settings: Whom to wait for.
-        """
+        """Make the topics; the settings tell whom to wait for."""
         lockstep = settings.lockstep
         qos = lockstep_qos() if lockstep else stream_qos()
         self.states = StreamSubscription(node, MotorStates, 'motor_states', model.n,

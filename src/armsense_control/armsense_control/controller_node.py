@@ -51,12 +51,7 @@ class ControllerNode(LoopNode):
     """Lifecycle shell around `MotionController`."""
 
     def __init__(self, name: str, laws: Sequence[str]) -> None:
-        """Make the node.
-
-        Args:
-            name: Of the node.
-            laws: Laws that this node offers.
-        """
+        """Make a node that offers some of the laws."""
         super().__init__(name)
         self._offered = tuple(laws)
         self._settings = declare(self, Settings)
@@ -103,9 +98,10 @@ class ControllerNode(LoopNode):
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
                                        lambda: self._instant, self._planning)
         self.create_service(Trigger, '~/home', self._home)
-        for name in ('hold', 'resume', 'clear_fault'):
-            act = getattr(self.controller, name)
-            self.create_service(Trigger, f'~/{name}', served(lambda _, act=act: act()))
+        controller = self.controller
+        self.create_service(Trigger, '~/hold', served(lambda _: controller.hold()))
+        self.create_service(Trigger, '~/resume', served(lambda _: controller.resume()))
+        self.create_service(Trigger, '~/clear_fault', served(lambda _: controller.clear_fault()))
         self.create_service(SetString, '~/switch', served(self._switch))
         self.create_service(SetString, '~/set_reaction', served(self._set_reaction))
         self.create_service(SetPayload, '~/set_payload', served(self._set_payload))

@@ -76,16 +76,8 @@ class Switcher:
 class ActiveLaw:
     """One of the laws of an arm; each is made when it is first asked for."""
 
-    def __init__(self, config: ControllerConfig, model: Arm, limits: Limits,
-                 name: str) -> None:
-        """Prepare.
-
-        Args:
-            config: Gains of the laws.
-            model: The arm.
-            limits: Of the arm.
-            name: Of the first law.
-        """
+    def __init__(self, config: ControllerConfig, model: Arm, limits: Limits, name: str) -> None:
+        """Begin with the law of this name."""
         self._config, self.model = config, model
         self._made: dict[str, Law] = {}
         self.switcher = Switcher(limits.torque, config.switch_time)
@@ -156,13 +148,7 @@ class LettingGo:
     """
 
     def __init__(self, config: ControllerConfig, limits: Limits, laws: ActiveLaw) -> None:
-        """Prepare.
-
-        Args:
-            config: Tolerances of position and torque.
-            limits: No place is held beyond them.
-            laws: What is told to carry the weight alone.
-        """
+        """Tolerances of position and torque are those of `config`; no place beyond `limits`."""
         self._limits, self._laws = limits, laws
         self._tolerance = spread('hold_tolerance', config.hold_tolerance, len(limits.torque))
         self._torque = config.hold_torque * limits.torque   # [Nm] (n,)
@@ -222,14 +208,7 @@ class LettingGo:
 
     def step(self, reference: Reference, state: ArmState, command: Command | None,
              dt: float) -> Reference:
-        """What to hold: the reference, or where the arm is.
-
-        Args:
-            reference: Where the arm is held.
-            state: Of the arm.
-            command: Of the last cycle.
-            dt: [s]
-        """
+        """What to hold, dt [s] after the last command: the reference, or where the arm is."""
         if self._left <= 0.0:
             if self._pursuit is not None:
                 return Reference.at_rest(reference.q)

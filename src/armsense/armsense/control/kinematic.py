@@ -181,10 +181,7 @@ class OscillationDamping(KinematicJoint):
     def yielding(self, state: ArmState, expected: Array, dt: float) -> list[float]:
         """k_e times the strain beyond the expected one and the average [rad/s], n numbers.
 
-        Args:
-            state: With strain readings.
-            expected: Load by the model [Nm], (n,).
-            dt: [s]
+        Expected: load by the model [Nm], (n,).
         """
         if state.strain is None:
             raise ArmsenseError(f'{self.name} needs strain readings; the state has none')

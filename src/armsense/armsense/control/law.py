@@ -27,12 +27,7 @@ class Law(ABC):
     Gains: ClassVar[type]
 
     def __init__(self, model: Arm, gains: Any) -> None:
-        """Bind a law to an arm.
-
-        Args:
-            model: The arm.
-            gains: Instance of the law's `Gains`.
-        """
+        """Bind a law to an arm; gains: instance of its `Gains`."""
         self.model = model
         self.gains = gains
         self.drivetrain = Drivetrain(model)
@@ -62,13 +57,7 @@ class Law(ABC):
 
     @abstractmethod
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Command for this cycle.
-
-        Args:
-            state: Of the arm.
-            reference: Motion to follow.
-            dt: Time since the last step [s].
-        """
+        """Command for this cycle, dt [s] after the last one."""
 
     def weight(self, state: ArmState) -> Array:
         """Motor torque that carries the arm at rest [Nm], (n,)."""

@@ -227,13 +227,7 @@ class MotionController(MotionCycle):
               start: float | None = None) -> GoalStatus:
         """Plan a goal from where it begins, and hand it to the loop.
 
-        Args:
-            make: The trajectory from a motion on.
-            duration: Of it [s], about.
-            terms: Of the goal.
-            status: As in `follow`.
-            ordered: As in `follow`.
-            start: As in `follow_waypoints`.
+        `make` gives the trajectory from a motion on, of about this duration [s].
         """
         if terms.reaction is not None:
             known_strategy(terms.reaction)

@@ -29,16 +29,8 @@ REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load 
 class MotionCycle:
     """What `MotionController` does in every cycle, and the requests that it serves there."""
 
-    def __init__(self, model: Arm, config: ControllerConfig, law: str,
-                 release: Array) -> None:
-        """Prepare an arm.
-
-        Args:
-            model: The arm.
-            config: Its controllers.yaml block.
-            law: Active law.
-            release: Residual below which the detector calls a contact ended [Nm], (n,).
-        """
+    def __init__(self, model: Arm, config: ControllerConfig, law: str, release: Array) -> None:
+        """As `MotionController`."""
         self.config = config
         self.limits = Limits.of(model)
         self.law_name = law                          # chosen; a reaction may use another

@@ -83,10 +83,7 @@ class LastingContacts:
 def lasting_text(names: Sequence[str], lasting: ArrayLike, seconds: float) -> str:
     """Such as 'contact lasts on joint2, for 3.2 s now'; empty where nothing lasts.
 
-    Args:
-        names: Of the joints or axes.
-        lasting: Those in contact, (n,).
-        seconds: How long the oldest of these contacts has lasted.
+    Names are those of joints or axes; the seconds are those of the oldest contact.
     """
     loaded = [name for name, flag in zip(names, np.asarray(lasting), strict=True) if flag]
     return f'contact lasts on {", ".join(loaded)}, for {seconds:.1f} s now' if loaded else ''

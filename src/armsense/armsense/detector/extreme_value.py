@@ -56,13 +56,7 @@ class Tail(NamedTuple):
 def alarm_statistic(signal: Array, count: int, window: int) -> Array:
     """The level that `count` of the last `window` samples reach: over the threshold, an alarm.
 
-    Args:
-        signal: (N,).
-        count: Samples that must exceed.
-        window: Samples looked at.
-
-    Returns:
-        (N - window + 1,).
+    (N,) -> (N - window + 1,)
     """
     if not 1 <= count <= window:
         raise BadValue('debounce', (count, window), '1 <= count <= window')

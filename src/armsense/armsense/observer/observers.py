@@ -139,14 +139,7 @@ OBSERVERS: dict[str, tuple[type[Observer], Make]] = {
 
 def make_observer(name: str, model: Arm, gain: ArrayLike = 100.0,
                   options: ObserverOptions = DEFAULT_OPTIONS) -> Observer:
-    """An observer of one bandwidth.
-
-    Args:
-        name: One of OBSERVERS.
-        model: The arm.
-        gain: Bandwidth [1/s], scalar or per joint (n,).
-        options: Sampling.
-    """
+    """One of OBSERVERS; its gain is the bandwidth [1/s], scalar or per joint (n,)."""
     gains = np.asarray(gain, float)
     if gains.ndim == 0:
         gains = np.full(model.n, float(gains))

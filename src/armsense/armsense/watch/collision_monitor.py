@@ -146,16 +146,10 @@ class CollisionMonitor:
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float], enabled: bool,
              dt: float, motion: BaseMotion | None = None) -> MonitorResult:
-        """Take one state of the boards; see `StateEstimator.step` for the arguments.
+        """Take one state of the boards; what they say and dt as in `StateEstimator.step`.
 
-        Args:
-            position: Motor angles [rad], (n,).
-            torque: Motor torques by current [Nm], (n,).
-            joint_position: Link-side angles [rad], (n,) or empty.
-            strain: (n,) or empty.
-            enabled: The motors follow commands; what holds the arm otherwise nobody knows.
-            dt: Time since the state before [s].
-            motion: Of the base; None: it stands still. An unknown one makes the residual invalid.
+        What holds an arm whose motors are not `enabled` nobody knows. Without `motion` the base
+        stands still; an unknown one makes the residual invalid.
         """
         state = self.estimator.step(position, torque, joint_position, strain, dt)
         if enabled and not self._enabled:
