@@ -51,7 +51,7 @@ from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
 from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
-from armsense.trajectory import fourier_test, pick_and_place, Trajectory
+from armsense.trajectory import Trajectory
 from bench.control_collisions import (
     biorob_jobs,
     Job,
@@ -63,6 +63,7 @@ from bench.control_collisions import (
     tudor_jobs,
 )
 from bench.control_cost import step_costs
+from bench.motions import fourier_test, pick_and_place
 from bench.papers.collision_trial import BIOROB, TrialResult
 from bench.report import emit
 

@@ -33,9 +33,9 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    'observer': Group('armsense', ('observer/momentum_observer.py', 'observer/observer.py'),
+    'observer': Group('armsense', ('observer/observers.py', 'observer/observer.py'),
                       ('test_observer_samples.py', 'test_observer_conformance.py')),
-    'detector': Group('armsense', ('detector/detector.py', 'detector/isolation.py'),
+    'detector': Group('armsense', ('detector/detector.py', 'detector/contact.py'),
                       ('test_detector.py', 'test_contact.py')),
     'protocol': Group('armsense', ('boards/protocol/spi.py', 'boards/protocol/spi_fields.py',
                                    'boards/protocol/udriver_can.py', 'boards/protocol/crc.py'),

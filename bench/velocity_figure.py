@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 import numpy as np
 
-from armsense.velocity import VelocityFilter, WeightedRegression
-from bench.velocity_filters import BackwardDifference, KalmanVelocity
+from bench.velocity_filters import BackwardDifference, KalmanVelocity, Regression, VelocityFilter
 
 PERIOD = 1e-3                  # [s]
 STEP = 2.0 * math.pi / 4096    # [rad] of the encoder
@@ -24,10 +23,10 @@ FAMILIES: dict[str, tuple[str, tuple[float, ...], Callable[[float], VelocityFilt
         lambda x: BackwardDifference(1, PERIOD, 1e-3 * x)),
     'weighted regression, line': (
         'samples', (4, 8, 12, 20, 30, 60, 90),
-        lambda x: WeightedRegression(1, int(x), PERIOD)),
+        lambda x: Regression(1, int(x), PERIOD)),
     'weighted regression, parabola': (
         'samples', (8, 12, 20, 30, 60, 90),
-        lambda x: WeightedRegression(1, int(x), PERIOD, degree=2)),
+        lambda x: Regression(1, int(x), PERIOD, degree=2)),
     'Kalman': (
         'rad/s^2.5', (1e4, 3e3, 1e3, 300.0, 100.0),
         lambda x: KalmanVelocity(1, PERIOD, STEP / math.sqrt(12.0), x)),

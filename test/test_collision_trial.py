@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from bench.papers.collision_trial import BIOROB, CollisionTrial, cruise, TUDOR
 
 

@@ -10,8 +10,8 @@ import pytest
 from armsense.errors import UnknownName
 from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
-from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.reference import sample_grid
+from bench.motions import fourier_test
 from bench.papers import biorob_sides as sides
 from bench.papers import paper_002, tables_command, thesis_000_actuator, thesis_004_model
 from bench.papers.catalogue import makers, NAMES, wanted

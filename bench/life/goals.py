@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from bench.life.invariant import Invariant
 from bench.life.world import World
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from armsense.boards.mode import Mode
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.trajectory import ErrorCode
 from armsense.types import Array, board_torque
 from bench.life.backs import MS

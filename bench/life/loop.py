@@ -18,9 +18,9 @@ from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Mode
 from armsense.control.motion_controller import MotionController
-from armsense.detector.lasting import lasting_text
+from armsense.detector.detector import lasting_text
 from armsense.model import Arm
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.types import ArmState, Array, as_floats, Collision, Command, Floats
 from armsense.watch.collision_monitor import CollisionMonitor, MonitorResult
 from armsense.watch.state_estimator import StateEstimator

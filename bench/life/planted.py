@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from armsense.control.letting_go import LettingGo
+from armsense.control.active_law import LettingGo
 from armsense.control.motion_cycle import MotionCycle
 from armsense.detector import Detector
 

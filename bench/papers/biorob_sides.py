@@ -10,11 +10,11 @@ from armsense.drive.elastic_joint import ElasticJoint
 from armsense.excite import design_excitation, DesignOptions
 from armsense.model import Arm
 from armsense.sim import make_plant
-from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.limits import Limits
-from armsense.trajectory.point_to_point import point_to_point
+from armsense.trajectory.quintic_spline import point_to_point
 from armsense.trajectory.reference import sample_grid, Samples
 from armsense.types import Array
+from bench.motions import fourier_test
 from bench.papers.least_squares import ordinary
 from bench.papers.simulated import drive_elastic, Run
 

@@ -19,9 +19,9 @@ from armsense.identify.signals.filters import motion
 from armsense.identify.signals.recording import Recording
 from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
-from armsense.trajectory.fourier import fourier_test
 from armsense.trajectory.reference import sample_grid
 from armsense.types import Array
+from bench.motions import fourier_test
 from bench.papers.comparison_annealing import solve_annealing
 from bench.papers.comparison_slsqp import ComparisonProblem, solve_slsqp
 from bench.papers.entry import larger, Progress, Row, smaller, Table

@@ -224,7 +224,7 @@ def _residuals(model: Arm, offset: Array, layout: CellLayout, run: Run, felt: Ar
                modes: tuple[VibrationMode, ...] = ()) -> Array:
     velocity = WeightedRegression(6, 8, PERIOD)
     observer = BaseObserver(model, layout, BaseObserverOptions(
-        gain=10.0, period=PERIOD, velocity_lag=velocity.characteristics().delay, warm_up=0.0),
+        gain=10.0, period=PERIOD, velocity_lag=velocity.delay, warm_up=0.0),
         modes)
     observer.offset = offset
     return np.array([observer.step(q, velocity.step(q, PERIOD), c, PERIOD).residual

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import math
+import operator
 import os
 from pathlib import Path
 import tempfile
@@ -27,16 +28,9 @@ from armsense.types import Array
 T = TypeVar('T')
 
 
-def quantity(
-    default: Any = dataclasses.MISSING,
-    *,
-    unit: str = '',
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-    choices: tuple[str, ...] | None = None,
-    text: str = '',
-) -> Any:
+def quantity(default: Any = dataclasses.MISSING, *, unit: str = '', low: float | None = None,
+             high: float | None = None, above: float | None = None,
+             choices: tuple[str, ...] | None = None, text: str = '') -> Any:
     """Field of a dataclass with unit, range and meaning.
 
     Args:
@@ -197,26 +191,20 @@ def _convert_dataclass(cls: type, value: Any, where: str) -> Any:
     for key in value:
         if key not in fields:
             raise UnknownName('key', key, fields, where)
+    required = [name for name, field in fields.items() if field.default is dataclasses.MISSING
+                and field.default_factory is dataclasses.MISSING]
     arguments = {}
     for name, field in fields.items():
         place = f'{where}{separator}{name}'
         if name in value:
             arguments[name] = _convert(_hints(cls)[name], value[name], place)
             _check_range(field, arguments[name], place)
-        elif (field.default is dataclasses.MISSING
-              and field.default_factory is dataclasses.MISSING):
-            raise ArmsenseError(f'{where}: {name!r} is missing; needed: '
-                                f'{", ".join(_required(fields))}')
+        elif name in required:
+            raise ArmsenseError(f'{where}: {name!r} is missing; needed: {", ".join(required)}')
     try:
         return cls(**arguments)
     except ArmsenseError as error:   # of __post_init__, which does not know its place
         raise ArmsenseError(f'{where}: {error}') from error
-
-
-def _required(fields: Mapping[str, Any]) -> list[str]:
-    return [name for name, field in fields.items()
-            if field.default is dataclasses.MISSING
-            and field.default_factory is dataclasses.MISSING]
 
 
 def _convert_tuple(kind: Any, value: Any, where: str) -> Any:
@@ -269,12 +257,10 @@ def _check_range(field: Any, value: Any, where: str) -> None:
 
 def _check_number(rule: Mapping[str, Any], number: float, where: str) -> None:
     unit = f' {rule["unit"]}' if rule['unit'] else ''
-    if rule['low'] is not None and number < rule['low']:
-        raise BadValue(where, number, f'>= {rule["low"]}{unit}')
-    if rule['high'] is not None and number > rule['high']:
-        raise BadValue(where, number, f'<= {rule["high"]}{unit}')
-    if rule['above'] is not None and number <= rule['above']:
-        raise BadValue(where, number, f'> {rule["above"]}{unit}')
+    for name, sign, kept in (('low', '>=', operator.ge), ('high', '<=', operator.le),
+                             ('above', '>', operator.gt)):
+        if rule[name] is not None and not kept(number, rule[name]):
+            raise BadValue(where, number, f'{sign} {rule[name]}{unit}')
 
 
 def spread(name: str, values: Sequence[float], n: int) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.model import Arm
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 

@@ -9,7 +9,7 @@ from armsense.boards.mode import Mode
 from armsense.control.config import ControllerConfig
 from armsense.control.motion_controller import MotionController
 from armsense.model import Arm
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.trajectory import point_to_point
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig

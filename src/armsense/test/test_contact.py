@@ -5,14 +5,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from armsense.detector import (
-    ContactOptions,
-    estimate_contact,
-    isolate,
-    LinkCapsule,
-    touchable,
-)
+from armsense.detector import ContactOptions
+from armsense.detector.contact import estimate_contact, isolate, touchable
 from armsense.errors import ArmsenseError, BadValue
+from armsense.geometry.capsules import LinkCapsule
 from armsense.model import Arm
 
 ZERO = (0.0, 0.0, 0.0)

@@ -16,7 +16,8 @@ from armsense.control.course import Segment
 from armsense.control.goal import Goal
 from armsense.control.motion_controller import MotionController
 from armsense.model import Arm
-from armsense.trajectory import fourier_test, Limits
+from armsense.trajectory import Limits
+from bench.motions import fourier_test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from control_helpers import ElasticArm, RigidArm

@@ -2,17 +2,7 @@
 
 import math
 
-from motion_loop import (
-    DT,
-    GOAL,
-    HOME,
-    IdealLoop,
-    LIMITS,
-    Loop,
-    MODEL,
-    NONE,
-    path,
-)
+from motion_loop import DT, GOAL, HOME, IdealLoop, LIMITS, Loop, MODEL, NONE, path
 import numpy as np
 import pytest
 

@@ -2,14 +2,8 @@ import numpy as np
 import pytest
 
 from armsense import schema
-from armsense.detector import (
-    Detector,
-    DetectorOptions,
-    fixed_thresholds,
-    lasting_text,
-    read_intent,
-    Thresholds,
-)
+from armsense.detector import Detector, DetectorOptions, fixed_thresholds, lasting_text, Thresholds
+from armsense.detector.detector import read_intent
 from armsense.errors import ArmsenseError
 
 DT = 1e-3

@@ -16,11 +16,10 @@ from armsense.detector import (
     cluster_maxima,
     fit_false_alarm_threshold,
     fixed_thresholds,
-    motion_thresholds,
-    sigma_thresholds,
     Thresholds,
 )
 from armsense.detector.extreme_value import fit_tail, tail_maxima
+from armsense.detector.thresholds import motion_thresholds, sigma_thresholds
 from armsense.errors import ArmsenseError
 
 pytestmark = pytest.mark.slow

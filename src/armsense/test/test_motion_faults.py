@@ -5,18 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from motion_loop import (
-    DT,
-    HIT,
-    HOME,
-    IdealLoop,
-    LIMITS,
-    Loop,
-    MODEL,
-    NONE,
-    path,
-    PUSH,
-)
+from motion_loop import DT, HIT, HOME, IdealLoop, LIMITS, Loop, MODEL, NONE, path, PUSH
 import numpy as np
 import pytest
 

@@ -2,14 +2,7 @@
 
 from dataclasses import replace
 
-from motion_loop import (
-    GOAL,
-    HIT,
-    IdealLoop,
-    LASTS,
-    path,
-    PUSH,
-)
+from motion_loop import GOAL, HIT, IdealLoop, LASTS, path, PUSH
 import numpy as np
 import pytest
 

@@ -26,11 +26,11 @@ from armsense.observer import (
     HigherOrderFilter,
     KalmanFilter,
     make_observer,
-    momentum_noise,
     MomentumObserver,
     ObserverOptions,
     OBSERVERS,
 )
+from armsense.observer.residual_filter import momentum_noise
 from armsense.types import ArmState
 
 PERIOD = 1e-3

@@ -6,7 +6,7 @@ import pytest
 from armsense.errors import BadValue
 from armsense.model import Arm
 from armsense.observer import make_observer, ObserverOptions
-from armsense.observer.momentum_observer import MomentumObserver
+from armsense.observer.observers import MomentumObserver
 from armsense.observer.residual_filter import FirstOrderFilter
 
 PERIOD = 0.001

@@ -57,7 +57,7 @@ def test_a_push_towards_the_floor_ends_above_it(strategy):
     assert min(arm.room) > -1e-9
     assert CLEARANCE.room(arm.q) < CLEARANCE.room(LOW)      # it did yield
     free = Led(LOW, strategy=strategy, retract_distance=(1.5,))
-    free.controller.reaction._retreats.guard = None
+    free.controller.reaction._retreat._guard = None
     free.run(1.0, downwards(), HIT)
     assert min(free.room) < -0.05                           # what would have happened
 

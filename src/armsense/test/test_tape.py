@@ -12,7 +12,7 @@ from armsense.model.base_motion import BaseMotion
 from armsense.watch import Tape, watch, watch_all
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense.watch.state_estimator import VelocityOptions
-from armsense.watch.tape import watch as watch_every_sample
+from armsense.watch.tape import watch_every_sample
 
 MODEL = Arm.load('laas4')
 PERIOD = 1_000_000   # [ns]

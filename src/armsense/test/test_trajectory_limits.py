@@ -3,25 +3,22 @@
 import numpy as np
 import pytest
 
+from armsense.control.kinematic import damped_solve
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.trajectory import (
     check_motion,
     Clearance,
     ErrorCode,
-    follow_task_path,
-    fourier_test,
-    inverse_kinematics,
     Limits,
-    pick_and_place,
     point_to_point,
     QuinticSpline,
     sample_grid,
-    TaskReference,
     ToleranceMonitor,
     Tolerances,
 )
-from armsense.trajectory.task_motion import damped_solve
+from armsense.types import TaskReference
+from bench.motions import follow_task_path, fourier_test, inverse_kinematics, pick_and_place
 
 MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)

@@ -14,11 +14,10 @@ from armsense.trajectory import (
     Limits,
     QuinticSpline,
     ramped,
-    Reference,
     stop_on_path,
     TimeScaled,
 )
-from armsense.trajectory.stopping import stopping_distance
+from armsense.types import Reference
 
 RNG = np.random.default_rng(5)
 TIMES = np.array([0.0, 0.7, 1.1, 2.5, 3.0])
@@ -174,5 +173,6 @@ def test_the_brake_is_the_shortest_one():
         a, j = bounds.acceleration[0], bounds.jerk[0]
         expected = v / a + a / j if v >= a * a / j else 2 * np.sqrt(v / j)
         assert Brake(start, bounds).duration == pytest.approx(expected, rel=1e-9)
-    way = stopping_distance(np.array([3.0, 0.0, 0.0, 0.0]), bounds)
+    brake = Brake(Reference(np.zeros(4), np.array([3.0, 0.0, 0.0, 0.0]), np.zeros(4)), bounds)
+    way = brake.sample(brake.duration).q
     assert way[0] == pytest.approx(3.0 * Brake(start, bounds).duration / 2, rel=1e-9)

@@ -3,14 +3,14 @@ import pytest
 
 from armsense.errors import ArmsenseError
 from armsense.velocity import regression_weights, WeightedRegression
-from bench.velocity_filters import BackwardDifference, KalmanVelocity
+from bench.velocity_filters import BackwardDifference, KalmanVelocity, Regression
 
 PERIOD = 1e-3
 FILTERS = {
     'backward': lambda n: BackwardDifference(n, PERIOD),
     'backward_lowpass': lambda n: BackwardDifference(n, PERIOD, time_constant=5e-3),
-    'regression': lambda n: WeightedRegression(n, window=20, period=PERIOD),
-    'regression_quadratic': lambda n: WeightedRegression(n, window=30, period=PERIOD, degree=2),
+    'regression': lambda n: Regression(n, window=20, period=PERIOD),
+    'regression_quadratic': lambda n: Regression(n, window=30, period=PERIOD, degree=2),
     'kalman': lambda n: KalmanVelocity(n, PERIOD, position_noise=1e-4, jerk=300.0),
 }
 EACH = pytest.mark.parametrize('make', FILTERS.values(), ids=FILTERS.keys())
@@ -30,6 +30,11 @@ def settled_ramp(velocity_filter, acceleration=3.0, seconds=1.0):
 @EACH
 def test_delay_is_the_lag_under_constant_acceleration(make):
     assert settled_ramp(make(1)) == pytest.approx(make(1).characteristics().delay, abs=1e-8)
+
+
+def test_a_regression_knows_its_delay():
+    regression = Regression(1, 12, PERIOD)
+    assert regression.delay == regression.characteristics().delay
 
 
 @EACH
@@ -56,7 +61,7 @@ def test_delays_in_closed_form():
         np.sqrt(2.0) / PERIOD)
     # Equal weights: the slope of m points lags by half the window, var = 12 / (h^2 m (m^2 - 1)).
     m = 21
-    flat = WeightedRegression(1, m, PERIOD, time_constant=1e6).characteristics()
+    flat = Regression(1, m, PERIOD, time_constant=1e6).characteristics()
     assert flat.delay == pytest.approx((m - 1) / 2 * PERIOD, rel=1e-6)
     assert flat.noise_gain == pytest.approx(np.sqrt(12 / (m * (m**2 - 1))) / PERIOD, rel=1e-6)
 

@@ -17,6 +17,7 @@ import numpy as np
 from visualization_msgs.msg import MarkerArray
 
 from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
+from armsense.base.fusion import Touch
 from armsense.base.vibration import VibrationMode
 from armsense.detector import Detection, lasting_text
 from armsense.errors import ArmsenseError
@@ -24,9 +25,9 @@ from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.schema import part, quantity, same_as
 from armsense.velocity import WeightedRegression
+from armsense.watch.collision_message import confidence, set_contact, set_stamp
 from armsense_collision.base_markers import BaseMarkers
 from armsense_collision.base_services import BaseServices, read_thresholds
-from armsense_collision.collision_message import base_message, fused_message
 from armsense_collision.imu_topic import ImuParameters, ImuTopic
 from armsense_collision.joint_check import describe, Finding, JointCheck, UNITS
 from armsense_msgs.msg import BaseResidual, Collision, LoadCells, MotorStates
@@ -49,6 +50,7 @@ COMPLAIN_EVERY = 5.0   # [s]
 LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
 ACCELERATION_WINDOW = 30   # samples, for the joints' accelerations where the base moves
 MARKERS_PERIOD = 0.2   # [s]
+POINT_SPREAD = 0.1   # [m] standard deviation up to which a point is worth telling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +274,29 @@ class BaseReactionNode(LoopNode):
 def _serious(problem: str) -> bool:
     """Whether a problem is more than the beginning."""
     return bool(problem) and not problem.startswith(('warming up', 'waiting'))
+
+
+def base_message(name: str, residual: float, threshold: float, *, number: int, seq: int,
+                 stamp: int) -> Collision:
+    """An event of the load cells; `name` is the axis, such as 'Fz'."""
+    message = Collision(seq=int(seq), id=number, source='base', joint=name, residual=residual,
+                        threshold=threshold,
+                        confidence=confidence(np.array([residual]), np.array([threshold])))
+    set_stamp(message, stamp)
+    return message
+
+
+def fused_message(touch: Touch, probability: float, *, number: int, seq: int,
+                  stamp: int) -> Collision:
+    """A contact that joints and base agree on; probability that nothing lies instead."""
+    message = Collision(seq=int(seq), id=number, source='fusion', link=touch.link,
+                        confidence=probability)
+    spread = float(np.sqrt(np.trace(touch.force_covariance)))
+    set_contact(message, touch)
+    message.force_observable = bool(spread < np.linalg.norm(touch.force))
+    message.point_observable = bool(np.sqrt(np.trace(touch.covariance)) < POINT_SPREAD)
+    set_stamp(message, stamp)
+    return message
 
 
 def main() -> int:

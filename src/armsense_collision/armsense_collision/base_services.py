@@ -14,7 +14,7 @@ import yaml
 from armsense import schema
 from armsense.base.base_monitor import BaseMonitor
 from armsense.detector import fixed_thresholds, Thresholds
-from armsense.errors import ArmsenseError
+from armsense_node.services import served
 
 
 class BaseServices:
@@ -33,8 +33,8 @@ class BaseServices:
         self._settings, self._monitor, self._pose = settings, monitor, pose
         for name, act in (('zero', self._zero), ('trust_cells', self._trust),
                           ('detectable_force', self._detectable)):
-            node.create_service(Trigger, f'~/{name}', _served(act))
-        node.create_service(SetBool, '~/learn_thresholds', _served(self._learn))
+            node.create_service(Trigger, f'~/{name}', served(act))
+        node.create_service(SetBool, '~/learn_thresholds', served(self._learn))
 
     def _zero(self, request: Any) -> str:
         return self._monitor().zero()
@@ -72,13 +72,3 @@ def read_thresholds(path: str) -> Thresholds | None:
     if set(data) == {'constant'}:
         return fixed_thresholds(data['constant'])
     return schema.load(Thresholds, data, Path(path).name)
-
-
-def _served(act: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
-    def serve(request: Any, response: Any) -> Any:
-        try:
-            response.message, response.success = act(request), True
-        except ArmsenseError as error:
-            response.success, response.message = False, str(error)
-        return response
-    return serve

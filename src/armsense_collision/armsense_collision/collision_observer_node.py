@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
-from armsense.detector import ContactOptions, Detection, lasting_text, read_intent
-from armsense.errors import ArmsenseError
+from armsense.detector import ContactOptions, Detection, lasting_text
+from armsense.detector.detector import read_intent
 from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS
 from armsense.schema import quantity
@@ -33,6 +33,7 @@ from armsense_node.loop import (
 )
 from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
+from armsense_node.services import served
 from armsense_node.state_time import state_time
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
@@ -55,8 +56,8 @@ class CollisionObserverNode(LoopNode):
         super().__init__('collision_observer')
         self._settings = declare(self, Settings)
         self._reset_due = False
-        self.create_service(Trigger, '~/reset', self._reset)
-        self.create_service(SetString, '~/allow_contact', self._allow_contact)
+        self.create_service(Trigger, '~/reset', served(self._reset))
+        self.create_service(SetString, '~/allow_contact', served(self._allow_contact))
         if self._settings.autostart:
             self.autostart()
 
@@ -170,22 +171,15 @@ class CollisionObserverNode(LoopNode):
                        'are no numbers, or the imu is silent',
                        Level.WARN, values)]
 
-    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _reset(self, _: Trigger.Request) -> str:
         self._reset_due = True     # by the loop, which must not lose its samples in a step
-        response.success, response.message = True, 'anchored after the next states'
-        return response
+        return 'anchored after the next states'
 
-    def _allow_contact(self, request: SetString.Request,
-                       response: SetString.Response) -> SetString.Response:
+    def _allow_contact(self, request: SetString.Request) -> str:
         """`0.5` or `0.5 joint3 joint4`: so many seconds all joints, or those, may be loaded."""
-        try:
-            seconds, joints = read_intent(request.data, self._model.joint_names)
-        except ArmsenseError as error:
-            response.success, response.message = False, str(error)
-            return response
+        seconds, joints = read_intent(request.data, self._model.joint_names)
         self._monitor.detector.allow_contact(seconds, joints)
-        response.success, response.message = True, f'contact is intended for {seconds:g} s'
-        return response
+        return f'contact is intended for {seconds:g} s'
 
 
 def main() -> int:

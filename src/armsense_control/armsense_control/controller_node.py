@@ -17,19 +17,16 @@ import numpy as np
 from std_srvs.srv import Trigger
 
 from armsense.control.config import ControllerConfig
-from armsense.control.goal import GoalRefused
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.reaction.directive import Phase
-from armsense.reaction.options import STRATEGIES
+from armsense.reaction.options import Phase
 from armsense.schema import quantity
 from armsense.watch.collision_monitor import DetectionConfig, release_level
 from armsense_control.arm_stream import ArmStream, no_torque
 from armsense_control.controller_parameters import ControllerParameters
-from armsense_control.planning import Planning
-from armsense_control.trajectory_action import TrajectoryAction
+from armsense_control.trajectory_action import Planning, TrajectoryAction
 from armsense_msgs.msg import ReactionState
 from armsense_msgs.srv import SetPayload, SetString
 from armsense_node.health import Health, Level
@@ -37,6 +34,7 @@ from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import latched_qos, ReactiveLoop
 from armsense_node.parameters import declare
 from armsense_node.payload import payload_message, TOPIC
+from armsense_node.services import served
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +51,7 @@ class ControllerNode(LoopNode):
     """Lifecycle shell around `MotionController`."""
 
     def __init__(self, name: str, laws: Sequence[str]) -> None:
-        """Make the node.
-
-        Args:
-            name: Of the node.
-            laws: Laws that this node offers.
-        """
+        """Make a node that offers some of the laws."""
         super().__init__(name)
         self._offered = tuple(laws)
         self._settings = declare(self, Settings)
@@ -105,14 +98,13 @@ class ControllerNode(LoopNode):
         self.action = TrajectoryAction(self, self.controller, model.joint_names,
                                        lambda: self._instant, self._planning)
         self.create_service(Trigger, '~/home', self._home)
-        services = (('hold', self.controller.hold),
-                    ('resume', self.controller.resume),
-                    ('clear_fault', self.controller.clear_fault))
-        for name, request in services:
-            self.create_service(Trigger, f'~/{name}', _trigger(request))
-        self.create_service(SetString, '~/switch', self._switch)
-        self.create_service(SetString, '~/set_reaction', self._set_reaction)
-        self.create_service(SetPayload, '~/set_payload', self._set_payload)
+        controller = self.controller
+        self.create_service(Trigger, '~/hold', served(lambda _: controller.hold()))
+        self.create_service(Trigger, '~/resume', served(lambda _: controller.resume()))
+        self.create_service(Trigger, '~/clear_fault', served(lambda _: controller.clear_fault()))
+        self.create_service(SetString, '~/switch', served(self._switch))
+        self.create_service(SetString, '~/set_reaction', served(self._set_reaction))
+        self.create_service(SetPayload, '~/set_payload', served(self._set_payload))
 
     # -- the loop ----------------------------------------------------------------------------
 
@@ -182,41 +174,19 @@ class ControllerNode(LoopNode):
             response.success, response.message = False, str(error)
         return response
 
-    def _switch(self, request: SetString.Request, response: SetString.Response) -> Any:
-        def switch() -> None:
-            self._check_law(request.data)
-            self.controller.switch(request.data)
-        return _answer(response, switch, f'{request.data} takes over')
+    def _switch(self, request: SetString.Request) -> str:
+        self._check_law(request.data)
+        self.controller.switch(request.data)
+        return f'{request.data} takes over'
 
-    def _set_reaction(self, request: SetString.Request, response: SetString.Response) -> Any:
-        def choose() -> None:
-            if request.data not in STRATEGIES:
-                raise UnknownName('reaction', request.data, STRATEGIES)
-            self.controller.reaction.choose(request.data)
-        return _answer(response, choose, request.data)
+    def _set_reaction(self, request: SetString.Request) -> str:
+        self.controller.reaction.choose(request.data)
+        return str(request.data)
 
-    def _set_payload(self, request: SetPayload.Request, response: SetPayload.Response) -> Any:
+    def _set_payload(self, request: SetPayload.Request) -> str:
         xx, xy, yy, xz, yz, zz = request.inertia
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         center = request.center.x, request.center.y, request.center.z
-
-        def carry() -> None:
-            self.controller.set_payload(request.mass, center, tensor)
-            self._payload.publish(payload_message(
-                self._tool_frame, request.mass, center, tensor))
-        return _answer(response, carry, f'{request.mass:g} kg')
-
-
-def _trigger(request: Any) -> Any:
-    def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return _answer(response, request, 'accepted')
-    return serve
-
-
-def _answer(response: Any, act: Any, message: str) -> Any:
-    try:
-        act()
-        response.success, response.message = True, message
-    except (ArmsenseError, GoalRefused) as error:
-        response.success, response.message = False, str(error)
-    return response
+        self.controller.set_payload(request.mass, center, tensor)
+        self._payload.publish(payload_message(self._tool_frame, request.mass, center, tensor))
+        return f'{request.mass:g} kg'

@@ -43,11 +43,7 @@ class Teacher:
     """Client of the controller."""
 
     def __init__(self, namespace: str = '') -> None:
-        """Join the graph.
-
-        Args:
-            namespace: Of the arm.
-        """
+        """Join the graph, in the namespace of the arm."""
         self._samples: list[tuple[float, list[str], list[float]]] = []
         self._recording = False
         self._latest: JointState | None = None

@@ -7,9 +7,9 @@ import pytest
 
 from armsense.control.motion_controller import MotionController
 from armsense.model import Arm
-from armsense.reaction.directive import Phase
+from armsense.reaction.options import Phase
 from armsense.sim.closed_loop import ClosedLoop
-from armsense_control import arm_stream, collision_inbox
+from armsense_control import arm_stream
 from armsense_control.arm_stream import ArmStream
 
 LEAPS = [-3600.0, -0.005, 0.2, 86400.0]     # [s]
@@ -31,10 +31,8 @@ class Topic:
 
 @pytest.fixture
 def stream(monkeypatch):
-    for module in (arm_stream, collision_inbox):
-        for name in ('StreamSubscription', 'DirectSubscription', 'StreamPublisher'):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, Topic)
+    for name in ('StreamSubscription', 'DirectSubscription', 'StreamPublisher'):
+        monkeypatch.setattr(arm_stream, name, Topic)
     return ArmStream(None, Arm.load('laas4'), SimpleNamespace(lockstep=False))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armsense.recordings.record import new_record
-from armsense_control import collision_inbox
-from armsense_control.collision_inbox import CollisionInbox, SILENCE
+from armsense_control import arm_stream
+from armsense_control.arm_stream import CollisionInbox, SILENCE
 from armsense_msgs.msg import BaseResidual, Residual
 
 JOINTS = ('joint1', 'joint2', 'joint3', 'joint4')
@@ -35,8 +35,8 @@ class Stream:
 
 @pytest.fixture
 def streams(monkeypatch):
-    monkeypatch.setattr(collision_inbox, 'StreamSubscription', Stream)
-    monkeypatch.setattr(collision_inbox, 'DirectSubscription', Stream)
+    monkeypatch.setattr(arm_stream, 'StreamSubscription', Stream)
+    monkeypatch.setattr(arm_stream, 'DirectSubscription', Stream)
     return {}
 
 

@@ -10,7 +10,7 @@ from std_srvs.srv import Trigger
 
 from armsense.model import Arm
 from armsense.recordings.record import new_record
-from armsense_control.collision_inbox import SILENCE
+from armsense_control.arm_stream import SILENCE
 from armsense_control.dynamic_controller_node import DynamicController
 from armsense_msgs.msg import MotorStates, Residual
 from armsense_node.health import Level

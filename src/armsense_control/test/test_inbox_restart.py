@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense_control import collision_inbox
-from armsense_control.collision_inbox import CollisionInbox, SILENCE
+from armsense_control import arm_stream
+from armsense_control.arm_stream import CollisionInbox, SILENCE
 
 LATE = 3_600_000     # states, an hour
 TOUCH = [0.0, 7.0, 0.0, 0.0]
@@ -28,8 +28,8 @@ class Topic:
 
 @pytest.fixture
 def inbox(monkeypatch):
-    monkeypatch.setattr(collision_inbox, 'StreamSubscription', Topic)
-    monkeypatch.setattr(collision_inbox, 'DirectSubscription', Topic)
+    monkeypatch.setattr(arm_stream, 'StreamSubscription', Topic)
+    monkeypatch.setattr(arm_stream, 'DirectSubscription', Topic)
     return CollisionInbox(None, TOUCH, False)
 
 

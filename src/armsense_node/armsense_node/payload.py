@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
-from armsense.model.payload import carrying
+from armsense.model.arm import carrying
 from armsense_node.qos import latched_qos
 
 TOPIC = 'payload'

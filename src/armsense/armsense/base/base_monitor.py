@@ -99,7 +99,7 @@ class BaseMonitor:
         self._velocity = WeightedRegression(model.n, options.velocity_window, self._period)
         self.observer = BaseObserver(model, self.layout, BaseObserverOptions(
             gain=options.gain, period=self._period, cell_lag=options.cell_lag,
-            velocity_lag=self._velocity.characteristics().delay), options.modes)
+            velocity_lag=self._velocity.delay), options.modes)
         tolerance = (0.02 * config.load_cells.capacity if options.parity_tolerance is None
                      else options.parity_tolerance)
         self._trust = CellTrust(self.layout, self._noise, options.gain, self._period, tolerance)

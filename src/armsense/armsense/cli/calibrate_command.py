@@ -30,8 +30,8 @@ from armsense.cli.live_bag import record_live
 from armsense.errors import ArmsenseError
 from armsense.jobs.outputs import check_target
 from armsense.model import Arm
+from armsense.model.arm import carrying
 from armsense.model.model_file import ModelFile
-from armsense.model.payload import carrying
 from armsense.observer import OBSERVERS
 from armsense.parallel import run_tasks
 from armsense.recordings.bag_tape import read_tape

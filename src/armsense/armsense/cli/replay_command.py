@@ -30,8 +30,8 @@ from armsense.detector import (
 from armsense.jobs.outputs import check_target
 from armsense.jobs.replay import draw, Replay, replay, write_bag, write_csv
 from armsense.model import Arm
+from armsense.model.arm import carrying
 from armsense.model.model_file import ModelFile
-from armsense.model.payload import carrying
 from armsense.observer import OBSERVERS
 from armsense.recordings.bag_tape import read_tape
 from armsense.watch.collision_monitor import DetectionConfig

@@ -42,11 +42,9 @@ class ControllerConfig:
 
     @classmethod
     def of(cls, model: Arm, path: str | Path | None = None) -> ControllerConfig:
-        """Block of an arm; an arm without one gets gains from its inertia.
+        """Block of an arm in a file of one's own, or in `config/controllers.yaml`.
 
-        Args:
-            model: The arm.
-            path: A yaml file of one's own; None: `config/controllers.yaml`.
+        An arm without one gets gains from its inertia.
         """
         file = Path(path) if path is not None else share.find('config/controllers.yaml')
         blocks = schema.read_yaml(file)

@@ -9,20 +9,12 @@ import numpy as np
 
 from armsense.control.config import ControllerConfig
 from armsense.control.goal import Goal
-from armsense.reaction.directive import Phase
 from armsense.reaction.machine import ReactionMachine
-from armsense.trajectory import (
-    Brake,
-    Chain,
-    ErrorCode,
-    Guard,
-    Limits,
-    point_to_point,
-    ramped,
-    stop_on_path,
-    Trajectory,
-)
+from armsense.reaction.options import Phase
+from armsense.trajectory import Brake, Chain, ErrorCode, Guard, Limits, point_to_point, ramped
 from armsense.trajectory.limits import REST
+from armsense.trajectory.reference import Trajectory
+from armsense.trajectory.stopping import stop_on_path
 from armsense.types import Array, Reference
 
 RESUME_RAMP = 0.3    # [s]
@@ -133,7 +125,7 @@ class Course:
                preempted: bool = False) -> None:
         """Set the result of the goal, if it is still open."""
         if self.goal is not None and self.goal.unfinished:
-            self.goal.finish(code, text, cancelled=cancelled, preempted=preempted)
+            self.goal.status.finish(code, text, cancelled=cancelled, preempted=preempted)
             self._reaction.end_goal()
 
     def stop(self, now: float, text: str = 'cancelled') -> None:
@@ -206,15 +198,15 @@ class Course:
             self.interrupted = driven.goal.interrupt(now - driven.begin)
         # Also one that was suspended before: the strategy may have been changed since.
         if goal is not None and goal.unfinished and self._reaction.strategy != 'resume':
-            goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
+            goal.status.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
         if self.interrupted is not None and not (goal and goal.unfinished):
             self._reaction.withdraw_resume()   # its client was told: only the service drives it
 
     def end_given_up(self) -> None:
         """A goal that was to resume and will not has failed; its client must not wait forever."""
         goal = self.goal
-        if goal is not None and goal.suspended and not self._reaction.waits_to_resume:
-            goal.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
+        if goal is not None and goal.status.suspended and not self._reaction.waits_to_resume:
+            goal.status.finish(ErrorCode.PATH_TOLERANCE_VIOLATED, self._reaction.explanation)
 
     def resume(self, held: Reference, now: float) -> None:
         """Back to where the trajectory was left, then drive the rest of it."""
@@ -236,7 +228,7 @@ class Course:
             parts.append(ramped(trajectory, ramp=RESUME_RAMP, speed=speed, start=reached))
         old = self.goal
         tolerances = old.tolerances if old else self._config.tolerances(trajectory.n)
-        status = old.status if old is not None and old.suspended else None
+        status = old.status if old is not None and old.status.suspended else None
         self.goal = Goal(Chain(parts), tolerances, self._limits.joints, status,
                          origin=(trajectory, reached, to_path.duration, speed))
         self.goal.status.suspended = False
@@ -254,7 +246,7 @@ class Course:
             elif _joined(here, segment.trajectory.sample(0.0)):
                 self._begin(segment)
             elif segment.goal is not None:
-                segment.goal.finish(ErrorCode.INVALID_GOAL, ELSEWHERE)
+                segment.goal.status.finish(ErrorCode.INVALID_GOAL, ELSEWHERE)
             self._next = rest
 
     def _begin(self, segment: Segment) -> None:
@@ -288,7 +280,7 @@ class Course:
         """End what has not begun, and would at a time [s] or later."""
         for segment in self._next:
             if segment.begin >= begin and segment.goal is not None and segment.goal.unfinished:
-                segment.goal.finish(code, text, cancelled=cancelled, preempted=preempted)
+                segment.goal.status.finish(code, text, cancelled=cancelled, preempted=preempted)
         self._next = tuple(s for s in self._next if s.begin < begin)
 
     def _inside(self, reference: Reference) -> Reference:

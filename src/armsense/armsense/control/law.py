@@ -18,21 +18,16 @@ Gain = tuple[float, ...]   # one number per joint, or a single one for all
 class Law(ABC):
     """State and reference in, command out; one cycle per `step`.
 
-    A law is one file: a frozen dataclass of gains (`Gains`, with ranges), `step`, `reset` if it
-    remembers anything, and `halt` if what it remembers carries the arm. `control.laws.LAWS` names
-    it, `config/controllers.yaml` sets it.
+    A law is a frozen dataclass of gains (`Gains`, with ranges), `step`, `reset` if it remembers
+    anything, and `halt` if what it remembers carries the arm. `control.laws.LAWS` names it,
+    `config/controllers.yaml` sets it.
     """
 
     name: ClassVar[str]
     Gains: ClassVar[type]
 
     def __init__(self, model: Arm, gains: Any) -> None:
-        """Bind a law to an arm.
-
-        Args:
-            model: The arm.
-            gains: Instance of the law's `Gains`.
-        """
+        """Bind a law to an arm; gains: instance of its `Gains`."""
         self.model = model
         self.gains = gains
         self.drivetrain = Drivetrain(model)
@@ -62,13 +57,7 @@ class Law(ABC):
 
     @abstractmethod
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Command for this cycle.
-
-        Args:
-            state: Of the arm.
-            reference: Motion to follow.
-            dt: Time since the last step [s].
-        """
+        """Command for this cycle, dt [s] after the last one."""
 
     def weight(self, state: ArmState) -> Array:
         """Motor torque that carries the arm at rest [Nm], (n,)."""

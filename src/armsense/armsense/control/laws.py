@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from armsense.control.computed_torque import ComputedTorque
 from armsense.control.decentralised import PidPosition, PiVelocity
+from armsense.control.dynamic import ComputedTorque, Float, JointImpedance, PdGravity
 from armsense.control.elastic import ElasticInverseDynamics, ElasticState
-from armsense.control.joint_impedance import JointImpedance
-from armsense.control.kinematic_cartesian import KinematicCartesian
-from armsense.control.kinematic_joint import KinematicJoint
+from armsense.control.kinematic import KinematicCartesian, KinematicJoint, OscillationDamping
 from armsense.control.law import Law
-from armsense.control.oscillation_damping import OscillationDamping
-from armsense.control.pd_gravity import Float, PdGravity
 from armsense.errors import UnknownName
 
 LAWS: dict[str, type[Law]] = {law.name: law for law in (

@@ -22,21 +22,14 @@ from numpy.typing import ArrayLike
 
 from armsense.control.config import ControllerConfig
 from armsense.control.course import Segment
-from armsense.control.goal import Goal, GoalRefused, GoalStatus, Terms
+from armsense.control.dynamic import Float
+from armsense.control.goal import Goal, GoalRefused, GoalStatus, Planner, Terms
 from armsense.control.motion_cycle import MotionCycle
-from armsense.control.pd_gravity import Float
-from armsense.control.planner import Planner
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.reaction.options import known_strategy
-from armsense.trajectory import (
-    Clearance,
-    ErrorCode,
-    point_to_point,
-    stop_on_path,
-    Tolerances,
-    Trajectory,
-)
+from armsense.trajectory import Clearance, ErrorCode, point_to_point, Tolerances, Trajectory
+from armsense.trajectory.stopping import stop_on_path
 from armsense.types import Array, Reference
 from armsense.watch.collision_monitor import release_level
 
@@ -234,13 +227,7 @@ class MotionController(MotionCycle):
               start: float | None = None) -> GoalStatus:
         """Plan a goal from where it begins, and hand it to the loop.
 
-        Args:
-            make: The trajectory from a motion on.
-            duration: Of it [s], about.
-            terms: Of the goal.
-            status: As in `follow`.
-            ordered: As in `follow`.
-            start: As in `follow_waypoints`.
+        `make` gives the trajectory from a motion on, of about this duration [s].
         """
         if terms.reaction is not None:
             known_strategy(terms.reaction)

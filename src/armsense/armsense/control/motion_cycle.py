@@ -8,17 +8,16 @@ import math
 
 import numpy as np
 
-from armsense.control.active_law import ActiveLaw
+from armsense.control.active_law import ActiveLaw, LettingGo
 from armsense.control.config import ControllerConfig
 from armsense.control.course import Course, MOTORS_OFF, Segment
+from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalStatus, Terms
 from armsense.control.law import Law
-from armsense.control.letting_go import LettingGo
 from armsense.control.limiter import Limiter
-from armsense.control.pd_gravity import Float
 from armsense.model import Arm
-from armsense.reaction.directive import Directive, Phase
 from armsense.reaction.machine import ReactionMachine
+from armsense.reaction.options import Directive, Phase
 from armsense.trajectory import Clearance, ErrorCode, Guard, Limits
 from armsense.types import ArmState, Array, Collision, Command, Reference
 
@@ -30,16 +29,8 @@ REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load 
 class MotionCycle:
     """What `MotionController` does in every cycle, and the requests that it serves there."""
 
-    def __init__(self, model: Arm, config: ControllerConfig, law: str,
-                 release: Array) -> None:
-        """Prepare an arm.
-
-        Args:
-            model: The arm.
-            config: Its controllers.yaml block.
-            law: Active law.
-            release: Residual below which the detector calls a contact ended [Nm], (n,).
-        """
+    def __init__(self, model: Arm, config: ControllerConfig, law: str, release: Array) -> None:
+        """As `MotionController`."""
         self.config = config
         self.limits = Limits.of(model)
         self.law_name = law                          # chosen; a reaction may use another
@@ -204,7 +195,7 @@ class MotionCycle:
 
     def _refuse_accepted(self, why: str) -> None:
         while self._accepted:
-            self._accepted.popleft().finish(ErrorCode.INVALID_GOAL, why)
+            self._accepted.popleft().status.finish(ErrorCode.INVALID_GOAL, why)
 
     def _overtake(self, why: str) -> None:
         """What is being planned shall not begin."""
@@ -253,9 +244,9 @@ class MotionCycle:
         if not goal.unfinished:                      # cancelled, or ended with the motors
             return
         if why := self._why_not(terms):
-            goal.finish(ErrorCode.INVALID_GOAL, why)
+            goal.status.finish(ErrorCode.INVALID_GOAL, why)
         elif planned != self.overtakings:
-            goal.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
+            goal.status.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
         else:
             self._course.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
                                      terms.reaction))

@@ -1,4 +1,4 @@
-"""Contact force and contact point from the residual of one moment.
+"""Where an arm was hit: link, force and point of a contact, from the residual of one moment.
 
 A force f at the point x(s) of a link loads the joints by r = J(x(s))^T f + noise. Links are given
 as capsules; s runs along a capsule's axis from 0 to 1. The force has a wide normal prior (only its
@@ -23,11 +23,72 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.geometry.link_shapes import LinkCapsule
+from armsense.geometry.capsules import LinkCapsule
 from armsense.model import Arm
 from armsense.types import Array
 
+SHORTEST_LEVER = 0.03   # [m] less is a link's own thickness
 _LIKELY = 12.0  # log evidence below the maximum that still counts
+
+
+class Isolation(NamedTuple):
+    """Link and direction of a contact."""
+
+    joint: int  # that moves the link
+    link: str
+    loaded: int  # last joint above its threshold: the same joint or one before it
+    direction: int  # sign of that joint's residual: where the environment pushes it
+    margin: float  # its residual over its threshold
+    runner_up: float  # the same of the next joints outward, below one; 0: there is none
+
+
+def touchable(model: Arm, capsules: Sequence[LinkCapsule]) -> tuple[int, ...]:
+    """For every joint the joint whose link is hit when it is the last one loaded, (n,).
+
+    A link that lies along its own joint's axis, such as a forearm that turns about itself, cannot
+    load that joint: the contact is on the next link then.
+    """
+    rest, levers = np.zeros(model.n), np.zeros(model.n)
+    for capsule in capsules:
+        j = model.moving_joint(capsule.link)
+        for end in (capsule.start, capsule.end):
+            speed = model.point_jacobian(rest, capsule.link, end)[:3, j]   # per rad/s
+            levers[j] = max(levers[j], float(np.linalg.norm(speed)))
+    out = list(range(model.n))
+    for j in range(model.n - 2, -1, -1):
+        if levers[j] < SHORTEST_LEVER:
+            out[j] = out[j + 1]
+    return tuple(out)
+
+
+def isolate(model: Arm, residual: Array, threshold: Array, ratio: float = 1.0,
+            links: Sequence[int] | None = None) -> Isolation | None:
+    """The link that a residual points to; None where no joint is above its threshold.
+
+    It is the one that the last loaded joint moves (thesis 000, eq. 5.17). A force that passes
+    through a joint's axis does not load that joint, so the contact may lie further out than the
+    link named here, never further in.
+
+    Args:
+        model: The arm.
+        residual: [Nm], (n,).
+        threshold: [Nm], (n,).
+        ratio: Share of the threshold that counts. Once a collision is certain, less than one names
+            the outer link sooner, while its residual still rises.
+        links: As `touchable` gives them; None: every joint stands for its own link.
+    """
+    if residual.shape != threshold.shape or residual.shape != (model.n,):
+        raise BadValue('shapes of residual, threshold', (residual.shape, threshold.shape),
+                       f'({model.n},) each')
+    relative = np.abs(residual) / threshold
+    loaded = np.flatnonzero(relative > ratio)
+    if len(loaded) == 0:
+        return None
+    last = int(loaded[-1])
+    joint = last if links is None else links[last]
+    outer = relative[last + 1:]
+    return Isolation(joint, model.link_names[joint], last, int(np.sign(residual[last])),
+                     float(relative[last]), float(outer.max(initial=0.0)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,15 +141,9 @@ class _Posterior(NamedTuple):
     point: Array  # (L, G, 3) on the surface
 
 
-def estimate_contact(
-    model: Arm,
-    q: Array,
-    residual: Array,
-    noise: ArrayLike,
-    capsules: Sequence[LinkCapsule],
-    joint: int,
-    options: ContactOptions = DEFAULT_CONTACT,
-) -> ContactEstimate:
+def estimate_contact(model: Arm, q: Array, residual: Array, noise: ArrayLike,
+                     capsules: Sequence[LinkCapsule], joint: int,
+                     options: ContactOptions = DEFAULT_CONTACT) -> ContactEstimate:
     """Force and point of a contact on the link that `joint` moves.
 
     Args:
@@ -117,9 +172,8 @@ def estimate_contact(
                     confidence, options)
 
 
-def _summary(
-    posterior: _Posterior, link: str, joint: int, confidence: float, options: ContactOptions,
-) -> ContactEstimate:
+def _summary(posterior: _Posterior, link: str, joint: int, confidence: float,
+             options: ContactOptions) -> ContactEstimate:
     log_evidence = posterior.log_evidence.ravel()
     w = np.exp(log_evidence - log_evidence.max())
     w /= w.sum()
@@ -135,9 +189,7 @@ def _summary(
                            point_std <= options.point_error, link, joint, confidence)
 
 
-def _posterior(
-    lines: _Lines, residual: Array, W: Array, options: ContactOptions,
-) -> _Posterior:
+def _posterior(lines: _Lines, residual: Array, W: Array, options: ContactOptions) -> _Posterior:
     """Along each capsule on a grid that narrows to where the evidence is."""
     # Information of the force, quadratic in s, and of the residual, linear in s.
     WA0, WA1 = W @ lines.A0, W @ lines.A1
@@ -166,9 +218,8 @@ def _posterior(
     return _Posterior(log_evidence, force, covariance, _surface(lines, s, force))
 
 
-def _evidence(
-    quadratic: tuple[Array, Array, Array], linear: tuple[Array, Array], s: Array,
-) -> tuple[Array, Array, Array]:
+def _evidence(quadratic: tuple[Array, Array, Array], linear: tuple[Array, Array],
+              s: Array) -> tuple[Array, Array, Array]:
     """Log evidence (L, G), mean force (L, G, 3) and its covariance (L, G, 3, 3) at the places s.
 
     Terms that are the same for all places and capsules are left out of the evidence.
@@ -193,9 +244,8 @@ def _surface(lines: _Lines, s: Array, force: Array) -> Array:
                       + lines.radius[:, None, None] * outward)
 
 
-def _lines(
-    model: Arm, q: Array, capsules: Sequence[LinkCapsule], options: ContactOptions,
-) -> _Lines:
+def _lines(model: Arm, q: Array, capsules: Sequence[LinkCapsule],
+           options: ContactOptions) -> _Lines:
     parts: list[tuple[Array, ...]] = []
     for capsule in capsules:
         T, J = model.frame_pose(q, capsule.link), model.jacobian(q, capsule.link)
@@ -220,9 +270,8 @@ def _cross(r: Array) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _confidence(
-    posterior: _Posterior, lines: _Lines, joints: NDArray[np.intp], joint: int,
-) -> float:
+def _confidence(posterior: _Posterior, lines: _Lines, joints: NDArray[np.intp],
+                joint: int) -> float:
     """Probability of the link that `joint` moves; all links start equally likely."""
     length = np.linalg.norm(lines.x1, axis=1)
     totals = {k: np.logaddexp.reduce(posterior.log_evidence[joints == k].ravel())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 from typing import NamedTuple
@@ -9,11 +10,83 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.detector.lasting import LastingContacts
-from armsense.errors import BadValue
-from armsense.model.thresholds import Thresholds
+from armsense.errors import BadValue, UnknownName
+from armsense.model.model_file import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array, Flags
+
+LONGEST = 60.0      # [s] an intent that nobody renews ends by itself
+
+
+class LastingContacts:
+    """Per joint: free, or in contact at a level of the residual that has been reported.
+
+    For load cells the joints are the axes of the base wrench.
+
+    The level rises with an event and while that settles, and falls with the residual. What
+    exceeds it by a threshold is therefore always new, however slowly it came. An arm that is
+    pushed hard shakes, most of all when it is let go: beside a high level it takes more.
+    """
+
+    def __init__(self, n: int, options: DetectorOptions) -> None:
+        """All joints are free."""
+        self._options = options
+        self.lasting: Flags = np.zeros(n, bool)
+        self.any = False              # some joint is in contact
+        self.level = np.zeros(n)      # [Nm] signed, (n,); 0 where a joint is free
+        self._since = np.zeros(n)     # [s] when each contact began
+        self._quiet = np.zeros(n)     # [s] below the level of release
+        self._settled_at = -math.inf  # [s]
+
+    def explained(self, residual: Array, threshold: Array) -> Array:
+        """Size of the residual that is nothing new [Nm], (n,); of the other sign: shaking only."""
+        size = np.abs(self.level)
+        shaking = self._options.shake * float((size / threshold).max()) * threshold
+        return np.where(residual * self.level > 0.0, size, 0.0) + shaking
+
+    def settling(self, time: float) -> bool:
+        """Whether what comes now [s] is still the contact of the last event."""
+        return self.any and time < self._settled_at
+
+    def since(self, time: float) -> float:
+        """How long the oldest contact has lasted at a time [s]; 0 where there is none."""
+        return time - float(self._since[self.lasting].min()) if self.any else 0.0
+
+    def begin(self, time: float) -> None:
+        """An event: for a while all that follows is the same contact."""
+        self._settled_at = time + self._options.settle_time
+
+    def load(self, joints: Flags, residual: Array, time: float) -> None:
+        """These joints are in contact from now on, at this residual."""
+        self._since = np.where(joints & ~self.lasting, time, self._since)
+        self._quiet = np.where(joints, 0.0, self._quiet)
+        self.level = np.where(joints, residual, self.level)
+        self.lasting = self.lasting | joints
+        self.any = True
+
+    def step(self, residual: Array, quiet: Flags, time: float, dt: float) -> None:
+        """Let levels follow and release the joints that have been quiet for long enough."""
+        if not self.any:
+            return
+        grown = residual * self.level >= self.level**2    # of the same sign, and no smaller
+        fall = self._options.fall_time
+        share = min(1.0, dt / fall) if fall > 0.0 else 1.0
+        level = self.level + np.where(grown, 0.0, share) * (residual - self.level)
+        if self.settling(time):
+            level = np.where(np.abs(residual) > np.abs(self.level), residual, level)
+        self._quiet = np.where(quiet, self._quiet + dt, 0.0)
+        self.lasting = self.lasting & (self._quiet < self._options.release_time)
+        self.level = np.where(self.lasting, level, 0.0)
+        self.any = bool(self.lasting.any())
+
+
+def lasting_text(names: Sequence[str], lasting: ArrayLike, seconds: float) -> str:
+    """Such as 'contact lasts on joint2, for 3.2 s now'; empty where nothing lasts.
+
+    Names are those of joints or axes; the seconds are those of the oldest contact.
+    """
+    loaded = [name for name, flag in zip(names, np.asarray(lasting), strict=True) if flag]
+    return f'contact lasts on {", ".join(loaded)}, for {seconds:.1f} s now' if loaded else ''
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +154,8 @@ class Detector:
     lasts longer is a collision then.
     """
 
-    def __init__(
-        self, thresholds: Thresholds, options: DetectorOptions = DEFAULT_DETECTOR,
-    ) -> None:
+    def __init__(self, thresholds: Thresholds,
+                 options: DetectorOptions = DEFAULT_DETECTOR) -> None:
         self.thresholds = thresholds
         self.options = options
         self.n = thresholds.n
@@ -102,9 +174,7 @@ class Detector:
         self._history = np.zeros((self.options.window, self.n), bool)
         self._stamps = np.full(self.options.window, -math.inf)
         self._slot = 0
-        self._contacts = LastingContacts(self.n, self.options.settle_time,
-                                         self.options.release_time, self.options.fall_time,
-                                         self.options.shake)
+        self._contacts = LastingContacts(self.n, self.options)
         self._moving = np.zeros(self.n)  # sign of the motion
         self._turned = np.full(self.n, math.inf)  # [s] since start, stop or turn
 
@@ -148,9 +218,8 @@ class Detector:
         if math.isfinite(dt) and dt > 0.0:
             self._allowed_for -= dt
 
-    def step(
-        self, residual: Array, dq: Array, dt: float, ddq: Array | None = None,
-    ) -> Detection | None:
+    def step(self, residual: Array, dq: Array, dt: float,
+             ddq: Array | None = None) -> Detection | None:
         """One sample.
 
         Args:
@@ -217,3 +286,18 @@ class Detector:
         if len(values) not in (0, self.n):
             raise BadValue(f'length of {name}', len(values), f'0 or {self.n}')
         return np.array(values) if values else np.zeros(self.n)
+
+
+def read_intent(text: str, joint_names: Sequence[str]) -> tuple[float, Flags]:
+    """Seconds and mask (n,) of a text such as `0.5 joint3 joint4`; no joint: all of them."""
+    number, *names = text.split() or ['']
+    try:
+        seconds = float(number)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= LONGEST:
+        raise BadValue('intended contact', text, f'seconds from 0 to {LONGEST:g}, then joints')
+    for name in names:
+        if name not in joint_names:
+            raise UnknownName('joint', name, joint_names)
+    return seconds, np.array([not names or name in names for name in joint_names])

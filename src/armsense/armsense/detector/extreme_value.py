@@ -16,15 +16,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 import scipy.special
 
+from armsense.errors import BadValue
 from armsense.types import Array
 
 _SHAPES = np.linspace(-0.5, 0.8, 66)
 _SHAPE_PRIOR = 0.2  # standard deviation about zero, the exponential tail
 _SCALES = 80
 _RATES = 9  # equally likely values of the cluster rate
+_CHUNK = 200_000  # samples at a time
 
 
 class Tail(NamedTuple):
@@ -48,6 +51,21 @@ class Tail(NamedTuple):
         below = np.cumsum(weights[order])
         k = int(np.searchsorted(below, confidence * below[-1]))
         return self.level + float(levels.ravel()[order[min(k, len(order) - 1)]])
+
+
+def alarm_statistic(signal: Array, count: int, window: int) -> Array:
+    """The level that `count` of the last `window` samples reach: over the threshold, an alarm.
+
+    (N,) -> (N - window + 1,)
+    """
+    if not 1 <= count <= window:
+        raise BadValue('debounce', (count, window), '1 <= count <= window')
+    if window == 1:
+        return signal
+    windows = sliding_window_view(signal, window)
+    return np.concatenate([
+        np.partition(windows[k:k + _CHUNK], window - count, axis=1)[:, window - count]
+        for k in range(0, len(windows), _CHUNK)])
 
 
 def cluster_maxima(signal: Array, level: float, separation: int) -> Array:

@@ -1,9 +1,8 @@
 """What turns motor readings into the torque that moves the links."""
 
-from armsense.drive.drive import Drive, make_drive, MixedDrive
+from armsense.drive.drive import Drive, make_drive, MixedDrive, RigidDrive
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.drive.friction import FrictionModel
-from armsense.drive.rigid_drive import RigidDrive
 from armsense.drive.strain_link import GravityOffset, StrainLink
 
 __all__ = ['Drive', 'ElasticJoint', 'FrictionModel', 'GravityOffset', 'MixedDrive', 'RigidDrive',

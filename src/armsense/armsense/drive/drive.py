@@ -12,16 +12,40 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.drive.friction import FrictionModel
-from armsense.drive.rigid_drive import RigidDrive
 from armsense.drive.strain_link import StrainLink
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
 from armsense.types import ArmState, Array
 
-__all__ = ['Drive', 'MixedDrive', 'make_drive']
+
+class RigidDrive:
+    """Motor, gear and link as one body: the torque of the motor less friction moves the link.
+
+        tau_link = K_i z eta i - tau_f(dq)
+
+    `JointConfig.torque_per_ampere` is K_i z eta. Rotor inertia is not here: `Arm` carries it as
+    armature. Joints outside the mask give zero.
+    """
+
+    def __init__(self, joints: ArrayLike, friction: FrictionModel) -> None:
+        """Drive of the joints in a mask, (n,), with their friction."""
+        self._mask = np.asarray(joints, float)
+        self.friction = friction.only(self._mask)
+
+    @classmethod
+    def from_config(cls, config: ArmConfig, joints: ArrayLike | None = None,
+                    friction: FrictionModel | None = None) -> RigidDrive:
+        """Drives of an arm; `joints` (n,) masks those that are rigid. None: all."""
+        return cls(np.ones(config.n) if joints is None else joints,
+                   FrictionModel.from_config(config) if friction is None else friction)
+
+    def link_torque(self, state: ArmState) -> Array:
+        """Torque on the links, friction removed [Nm], (n,)."""
+        return self.friction.link_torque(self._mask * state.tau, state.dq)
 
 
 class Drive(Protocol):
@@ -48,20 +72,12 @@ class MixedDrive:
         return torque
 
 
-def make_drive(config: ArmConfig, *, model: Arm | None = None,
-               friction: FrictionModel | None = None) -> Drive:
-    """The drive of an arm.
-
-    Args:
-        config: The arm.
-        model: Rigid-body model, for the static torque between joint and strain gauge.
-        friction: Identified friction; None: as in the yaml.
-    """
+def make_drive(config: ArmConfig, *, model: Arm | None = None) -> Drive:
+    """The drive of an arm; with a model the static torque between joint and gauge is known."""
     kinds = [joint.drive for joint in config.joints.values()]
     parts: list[Drive] = []
     if 'rigid' in kinds:
-        mask = np.array([kind == 'rigid' for kind in kinds])
-        parts.append(RigidDrive.from_config(config, mask, friction))
+        parts.append(RigidDrive.from_config(config, [kind == 'rigid' for kind in kinds]))
     if 'elastic_joint' in kinds:
         parts.append(ElasticJoint.from_config(config))
     if 'strain_link' in kinds:

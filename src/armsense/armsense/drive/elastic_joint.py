@@ -58,10 +58,6 @@ class ElasticJoint:
                 R[k, names.index(joint.elastic.coupled_to)] = joint.elastic.coupling_ratio
         return cls(K, D, R, F)
 
-    def deflection(self, theta: Array, q: Array) -> Array:
-        """Of the springs: theta - q - alpha_c(q) [rad], (n,)."""
-        return np.asarray(theta - self._path @ q)
-
     def spring_torque(self, theta: Array, dtheta: Array, q: Array, dq: Array) -> Array:
         """tau_el, which the motors feel as load [Nm], (n,)."""
         return np.asarray(self.stiffness * (theta - self._path @ q)
@@ -73,17 +69,10 @@ class ElasticJoint:
             state.theta, state.dtheta, state.q, state.dq)))
         return torque
 
-    def spring_torque_for(self, torque: Array) -> Array:
-        """tau_el that puts `torque` [Nm] on the links at rest, (n,)."""
-        return np.asarray(np.linalg.solve(self._path.T, torque))
-
     def motor_position(self, q: Array, torque: Array) -> Array:
         """Motor angles [rad] that put `torque` [Nm] on the links at rest (eqs. 3.26, 3.28), (n,).
 
         All joints of the arm must have a spring.
         """
-        return np.asarray(self._path @ q + self.spring_torque_for(torque) / self.stiffness)
-
-    def energy(self, theta: Array, q: Array) -> float:
-        """Stored in the springs [J]."""
-        return float(0.5 * self.stiffness @ self.deflection(theta, q) ** 2)
+        tau_el = np.linalg.solve(self._path.T, torque)
+        return np.asarray(self._path @ q + tau_el / self.stiffness)

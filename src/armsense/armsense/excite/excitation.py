@@ -22,7 +22,7 @@ from armsense.excite.criteria import CRITERIA
 from armsense.excite.families import FourierSeries, KINDS, rebuild_shape
 from armsense.excite.parametrisation import Parametrisation
 from armsense.schema import quantity
-from armsense.trajectory.fourier import Fourier
+from armsense.trajectory.reference import Fourier
 from armsense.types import Array, Reference
 
 FORMAT = 1

@@ -16,6 +16,8 @@ from armsense.geometry.urdf_shapes import link_name, read_shapes
 from armsense.model import Arm
 from armsense.types import Array
 
+_SHORTEST = 2e-3   # [m] a sphere gets an axis of this length: a contact point needs a line
+
 
 class Capsule(NamedTuple):
     """One capsule at q = 0, base frame."""
@@ -71,3 +73,27 @@ def closest_points(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array
     # With t cut to its segment, s is optimal for that t again.
     s = np.clip((uv * t - uw) / np.maximum(uu, tiny), 0.0, 1.0)
     return a + s[..., None] * u, c + t[..., None] * v
+
+
+class LinkCapsule(NamedTuple):
+    """Shape of a link, or of a part of it, in the axes of the link's frame."""
+
+    link: str  # frame of the model
+    start: tuple[float, float, float]  # [m]
+    end: tuple[float, float, float]  # [m]
+    radius: float  # [m]
+
+
+def link_capsules(model: Arm) -> tuple[LinkCapsule, ...]:
+    """Shapes of all moving links; the axis of a capsule ends where the shape ends."""
+    rest, found = np.zeros(model.n), []
+    for shape in arm_capsules(model):
+        if shape.link == 0:
+            continue
+        T = model.frame_pose(rest, shape.name)
+        a, b = (T[:3, :3].T @ (end - T[:3, 3]) for end in (shape.a, shape.b))
+        if np.linalg.norm(b - a) < _SHORTEST:
+            half = np.array([0.5 * _SHORTEST, 0.0, 0.0])
+            a, b = a - half, b + half
+        found.append(LinkCapsule(shape.name, tuple(a.tolist()), tuple(b.tolist()), shape.radius))
+    return tuple(found)

@@ -11,22 +11,22 @@ Rotor inertia of rigid drives is a diagonal term of M (the armature), not part o
 
     inverse_dynamics(q, dq, ddq) = torque_regressor(q, dq, ddq) @ pi + armature * ddq
 
-The methods stand by subject in `arm_dynamics`, `arm_on_base` and `arm_kinematics`; here are the
-parameters, and the same arm with others.
+Dynamics stand in `arm_dynamics`, kinematics in `pinocchio_arm`; here are the parameters, and the
+same arm with others.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 import pinocchio as pin
 
-from armsense.errors import BadValue
+from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig
-from armsense.model.arm_kinematics import ArmKinematics
-from armsense.model.arm_on_base import ArmOnBase
+from armsense.model.arm_dynamics import ArmDynamics
 from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, vector
 from armsense.model.robot_description import find_description, load_description
 from armsense.types import Array
@@ -34,7 +34,7 @@ from armsense.types import Array
 PARAMETER_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
-class Arm(ArmOnBase, ArmKinematics):
+class Arm(ArmDynamics):
     """Configuration (`config`), dynamics, regressors and kinematics of one arm.
 
     See the module text for conventions.
@@ -81,12 +81,8 @@ class Arm(ArmOnBase, ArmKinematics):
         """[kg] of the moving links, (n,)."""
         return self.parameters[::PARAMETERS_PER_LINK]
 
-    def replace(
-        self,
-        parameters: ArrayLike | None = None,
-        armature: ArrayLike | None = None,
-        gravity: ArrayLike | None = None,
-    ) -> Arm:
+    def replace(self, parameters: ArrayLike | None = None, armature: ArrayLike | None = None,
+                gravity: ArrayLike | None = None) -> Arm:
         """The same arm with other inertial parameters, rotor inertias or gravity."""
         other = self._copy()
         if parameters is not None:
@@ -132,3 +128,18 @@ class Arm(ArmOnBase, ArmKinematics):
         other.__dict__.update(self.__dict__)
         other._model = self._model.copy()
         return other
+
+
+def carrying(model: Arm, message: Any) -> Arm:
+    """The arm with what a `geometry_msgs/InertiaStamped` says in its tool.
+
+    Raises:
+        ArmsenseError: The message is given in another frame, or no body is like that.
+    """
+    frame, body = message.header.frame_id, message.inertia
+    if frame not in ('', model.tool_frame):
+        raise ArmsenseError(f'payload in the frame {frame!r}; it must be in that of the tool, '
+                            f'{model.tool_frame!r}')
+    return model.with_payload(body.m, (body.com.x, body.com.y, body.com.z), [
+        [body.ixx, body.ixy, body.ixz], [body.ixy, body.iyy, body.iyz],
+        [body.ixz, body.iyz, body.izz]])

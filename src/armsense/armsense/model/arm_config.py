@@ -272,7 +272,7 @@ class ArmConfig:
     @classmethod
     def load(cls, arm: str | Path) -> ArmConfig:
         """Arm by name (`config/arms/<arm>.yaml`), from a yaml file of one's own, or a URDF."""
-        from armsense.model.urdf_arm import SUFFIXES, urdf_arm  # which makes this class
+        from armsense.model.robot_description import SUFFIXES, urdf_arm  # which makes this class
         if str(arm).endswith(SUFFIXES):
             return urdf_arm(Path(arm))
         path = share.find_arm(arm)

@@ -38,11 +38,10 @@ class BaseMotion(NamedTuple):
         return bool(np.isfinite(self).all())
 
     @classmethod
-    def of_imu(
-        cls, specific_force: ArrayLike, angular_velocity: ArrayLike,
-        angular_acceleration: ArrayLike = (0.0, 0.0, 0.0), *,
-        rotation: ArrayLike | None = None, position: ArrayLike = (0.0, 0.0, 0.0),
-    ) -> BaseMotion:
+    def of_imu(cls, specific_force: ArrayLike, angular_velocity: ArrayLike,
+               angular_acceleration: ArrayLike = (0.0, 0.0, 0.0), *,
+               rotation: ArrayLike | None = None,
+               position: ArrayLike = (0.0, 0.0, 0.0)) -> BaseMotion:
         """From the readings of a unit fixed to the base.
 
         Args:

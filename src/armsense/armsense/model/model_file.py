@@ -9,22 +9,75 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import cached_property
 import hashlib
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
-from armsense.model.thresholds import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array
 
 FORMAT = 1
+KINDS = ('fixed', 'sigma', 'motion', 'false_alarm_rate')   # of thresholds
 SPRING = ('stiffness', 'damping', 'link_damping', 'coupling_ratio')   # of elastic joints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """One threshold of the residual per joint, with what it rests on."""
+
+    kind: str = quantity(choices=KINDS)
+    constant: tuple[float, ...] = quantity(unit='Nm', low=0)
+    velocity: tuple[float, ...] = quantity((), unit='Nm s/rad', low=0)
+    acceleration: tuple[float, ...] = quantity((), unit='Nm s^2/rad', low=0)
+    rate_per_hour: float | None = quantity(None, unit='1/h', above=0,
+                                           text='of all joints together')
+    confidence: float | None = quantity(None, low=0, high=1,
+                                        text='that the rate is not exceeded')
+    minutes: float | None = quantity(None, unit='min', low=0, text='of recording they rest on')
+    clusters: tuple[int, ...] = quantity((), text='peaks of each joint the fit rests on')
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.constant)
+        for name in ('velocity', 'acceleration'):
+            if len(getattr(self, name)) not in (0, n):
+                raise BadValue(f'length of {name}', len(getattr(self, name)), f'0 or {n}')
+
+    @cached_property
+    def _parts(self) -> tuple[Array, Array, Array]:
+        return np.array(self.constant), np.array(self.velocity), np.array(self.acceleration)
+
+    @property
+    def n(self) -> int:
+        return len(self.constant)
+
+    def at(self, dq: Array, ddq: Array | None = None) -> Array:
+        """Thresholds [Nm], (n,) or (N, n), at a velocity and acceleration of that shape."""
+        out, velocity, acceleration = self._parts
+        if self.velocity:
+            out = out + velocity * np.abs(dq)
+        if self.acceleration:
+            if ddq is None:
+                raise ArmsenseError('these thresholds depend on the acceleration; ddq is missing')
+            out = out + acceleration * np.abs(ddq)
+        return out
+
+    def scaled(self, factors: ArrayLike) -> Thresholds:
+        """All three parts times a factor, scalar or (n,)."""
+        factor = np.broadcast_to(np.asarray(factors, float), self.n)
+        constant, velocity, acceleration = self._parts
+        return replace(self, constant=tuple((factor * constant).tolist()),
+                       velocity=tuple((factor * velocity).tolist()) if self.velocity else (),
+                       acceleration=tuple((factor * acceleration).tolist())
+                       if self.acceleration else ())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""An arm as Pinocchio sees it: its joints, frames and limits, and a workspace for results."""
+"""An arm as Pinocchio sees it: its joints, frames, limits and kinematics."""
 
 from __future__ import annotations
 
@@ -17,19 +17,12 @@ PARAMETERS_PER_LINK = 10
 
 
 class PinocchioArm:
-    """What dynamics, kinematics and base reaction of `Arm` stand on."""
+    """What the dynamics of `Arm` stand on; it has a workspace for results."""
 
-    def __init__(
-        self,
-        urdf: str,
-        joint_names: Sequence[str] | None = None,
-        *,
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        armature: ArrayLike | None = None,
-        tool_frame: str | None = None,
-        name: str = '',
-        config: ArmConfig | None = None,
-    ) -> None:
+    def __init__(self, urdf: str, joint_names: Sequence[str] | None = None, *,
+                 gravity: ArrayLike = (0.0, 0.0, -9.81), armature: ArrayLike | None = None,
+                 tool_frame: str | None = None, name: str = '',
+                 config: ArmConfig | None = None) -> None:
         """Build from URDF text.
 
         Args:
@@ -86,6 +79,50 @@ class PinocchioArm:
     def effort_limits(self) -> Array:
         """[Nm], (n,)."""
         return np.array(self._model.upperEffortLimit)
+
+    # -- kinematics: poses and axes are those of the base frame ---------------------------------
+
+    def frame_pose(self, q: Array, frame: str | None = None) -> Array:
+        """Pose of a frame in the base frame, (4, 4)."""
+        frame_id = self._frame_id(frame or self.tool_frame)
+        pin.framesForwardKinematics(self._model, self._data, q)
+        return np.array(self._data.oMf[frame_id].homogeneous)
+
+    def joint_poses(self, q: Array) -> Array:
+        """Poses of the frames of all joints in the base frame, (n, 4, 4)."""
+        pin.forwardKinematics(self._model, self._data, q)
+        return np.array([placement.homogeneous for placement in list(self._data.oMi)[1:]])
+
+    def jacobian(self, q: Array, frame: str | None = None) -> Array:
+        """[linear; angular] velocity of a frame per joint velocity, base axes, (6, n)."""
+        frame_id = self._frame_id(frame or self.tool_frame)
+        return np.array(pin.computeFrameJacobian(self._model, self._data, q, frame_id,
+                                                 pin.LOCAL_WORLD_ALIGNED))
+
+    def tool_kinematics(self, q: Array) -> tuple[Array, Array]:
+        """Tool position [m], (3,), and its velocity per joint velocity, (3, n), base frame."""
+        frame_id = self._frame_id(self.tool_frame)
+        J = pin.computeFrameJacobian(self._model, self._data, q, frame_id,
+                                     pin.LOCAL_WORLD_ALIGNED)
+        placement = pin.updateFramePlacement(self._model, self._data, frame_id)
+        return placement.translation, J[:3]
+
+    def point_jacobian(self, q: Array, link: str, point: ArrayLike) -> Array:
+        """Velocity of a point fixed to a link (given in link axes) per joint velocity, (3, n)."""
+        J = self.jacobian(q, link)
+        r = self.frame_pose(q, link)[:3, :3] @ np.asarray(point, float)
+        return np.asarray(J[:3] - pin.skew(r) @ J[3:])
+
+    def moving_joint(self, frame: str) -> int:
+        """Index of the last joint that moves a frame; -1: fixed to the base."""
+        return int(self._model.frames[self._frame_id(frame)].parentJoint) - 1
+
+    def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
+        """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
+        frame_id = self._frame_id(self.tool_frame)
+        pin.forwardKinematics(self._model, self._data, q, dq, np.zeros(self.n))
+        return np.array(pin.getFrameClassicalAcceleration(
+            self._model, self._data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector)
 
     def _frame_id(self, frame: str) -> int:
         number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian

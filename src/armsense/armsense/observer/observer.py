@@ -6,15 +6,54 @@ The residual tends to tau_ext of M(q) ddq + C(q, dq) dq + g(q) = tau_link + tau_
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 import math
 
 import numpy as np
 
-from armsense.errors import BadValue
+from armsense.errors import BadValue, UnknownName
 from armsense.model import Arm
-from armsense.observer.options import ObserverOptions
 from armsense.observer.residual_filter import ResidualFilter
+from armsense.schema import quantity
 from armsense.types import Array
+
+TORQUES = ('held', 'sampled')
+QUADRATURES = ('trapezoid', 'simpson')
+GAPS = ('hold', 'decay')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObserverOptions:
+    """Sampling of an observer.
+
+    The torque of `step` is either `held`, the constant torque that acted during the step which
+    ends now (motor torque behind a zero-order hold), or `sampled`, its value at this instant
+    (spring or strain torque; its mean over the step is taken by the trapezoid).
+
+    `trapezoid` integrates beta = C^T dq - g between two samples with an error of
+    period^2 beta'' / 12, far below sensor noise. `simpson` adds one evaluation in the middle of
+    the step, from the cubic through both samples and their slopes: fourth order, for exact data
+    and long periods. Its middle velocity contains a backward difference, so it suits data that
+    are not quantised.
+    """
+
+    period: float = quantity(1e-3, unit='s', above=0, text='nominal sampling period')
+    torque: str = quantity('held', choices=TORQUES)
+    quadrature: str = quantity('trapezoid', choices=QUADRATURES)
+    max_gap: float = quantity(0.02, unit='s', above=0,
+                              text='longer pauses are not bridged: the momentum is anchored anew')
+    on_gap: str = quantity('hold', choices=GAPS,
+                           text='residual over an unbridged pause: kept, or decaying to zero')
+
+    def __post_init__(self) -> None:
+        for kind, value, known in (('torque', self.torque, TORQUES),
+                                   ('quadrature', self.quadrature, QUADRATURES),
+                                   ('on_gap', self.on_gap, GAPS)):
+            if value not in known:
+                raise UnknownName(kind, value, known, 'observer')
+
+
+DEFAULT_OPTIONS = ObserverOptions()
 
 
 class Observer(ABC):
@@ -37,9 +76,8 @@ class Observer(ABC):
     With options.on_gap = 'decay' the residual fades over the time lost, as without contact.
     """
 
-    def __init__(
-        self, model: Arm, residual_filter: ResidualFilter, options: ObserverOptions,
-    ) -> None:
+    def __init__(self, model: Arm, residual_filter: ResidualFilter,
+                 options: ObserverOptions) -> None:
         if residual_filter.n != model.n:
             raise BadValue('number of gains', residual_filter.n, f'{model.n}, one per joint')
         self.model = model
@@ -97,9 +135,8 @@ class Observer(ABC):
         """Take this sample as the start of the next step."""
 
     @abstractmethod
-    def _external_torque(
-        self, q: Array, dq: Array, tau: Array, newer_share: float, dt: float,
-    ) -> Array:
+    def _external_torque(self, q: Array, dq: Array, tau: Array, newer_share: float,
+                         dt: float) -> Array:
         """Mean external torque over the step that ends at this sample [Nm], (n,).
 
         `newer_share` is the weight of `tau` in the mean torque; the last sample's has the rest.

@@ -1,10 +1,9 @@
 """What an arm does about a collision."""
 
-from armsense.reaction.admittance import Admittance
-from armsense.reaction.directive import Directive, Phase
 from armsense.reaction.machine import ReactionMachine
-from armsense.reaction.options import ReactionOptions, STRATEGIES
-from armsense.reaction.path_memory import PathMemory
+from armsense.reaction.options import Directive, Phase, ReactionOptions, STRATEGIES
+from armsense.reaction.retreat import Admittance
+from armsense.reaction.ways import PathMemory
 
 __all__ = ['Admittance', 'Directive', 'PathMemory', 'Phase', 'ReactionMachine',
            'ReactionOptions', 'STRATEGIES']

@@ -7,15 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.reaction.clearance import way_to_clearance
-from armsense.reaction.directive import Directive, Phase, SAFE, TRACK
-from armsense.reaction.options import known_strategy, ReactionOptions
-from armsense.reaction.path_memory import PathMemory
-from armsense.reaction.retreat import Retreat, Retreats
+from armsense.reaction.options import Directive, known_strategy, Phase, ReactionOptions
+from armsense.reaction.retreat import Retreat
+from armsense.reaction.ways import PathMemory, way_to_clearance
 from armsense.schema import spread
 from armsense.trajectory import Brake, Chain, Guard, Limits, QuinticSpline
 from armsense.types import all_finite, ArmState, Array, Collision, Reference
 
+RETREATS = ('retract', 'resume')   # strategies that begin with one
 ROUNDING = 1e-9       # relative, of two products that are meant to be equal
 LEFT_BEHIND = 0.3     # [rad] of an arm that does not follow on the way back: something holds it
 
@@ -46,8 +45,7 @@ class ReactionMachine:
         self.memory = PathMemory(options.memory)
         self._limits = limits
         self.agree_with(release)
-        self._retreats = Retreats(n, options, limits, own_inertia, guard)
-        self._retreat: Retreat | None = None
+        self._retreat = Retreat(n, options, limits, own_inertia, guard)
         self._none = np.zeros(n)
         self._all = np.ones(n, bool)
         self._begun = False                       # a reaction, in this cycle
@@ -168,7 +166,7 @@ class ReactionMachine:
             lasting: A contact that lasts, in words; empty: none does. Nothing resumes meanwhile.
         """
         if self.phase is Phase.SAFE:
-            return SAFE
+            return Directive(self.phase)
         self._time += dt
         self._waited = self._waited + dt if self._resume_wanted else 0.0
         if residual is not None and not all_finite(residual):
@@ -181,7 +179,7 @@ class ReactionMachine:
         if collision is not None and self.strategy != 'ignore':
             self._begin(state, collision)
         if self.phase is Phase.TRACKING:
-            return TRACK
+            return Directive(self.phase)
         if self.phase is Phase.REACTING:
             felt = self._none if residual is None else residual
             self._impulse = self._impulse + felt * dt
@@ -205,12 +203,12 @@ class ReactionMachine:
         self._quiet_for = self._still_for = 0.0     # a detector may be finer than `quiet`
         self._hold = self._limits.inside(self._contact)
         self._way_back = None
-        self._retreat = None
         self._active = 'stop' if again else self.strategy
         self._resume_wanted = self._active == 'resume'
         if self._active == 'retrace':
-            self._way_back = self.memory.backwards(self.options.retrace_speed,
-                                                   self._limits)
+            self._way_back = self.memory.backwards(self.options.retrace_speed, self._limits)
+        elif self._active in RETREATS:
+            self._retreat.begin(self._hold)
         self.memory.clear()                         # what comes next begins somewhere else
         self._enter(Phase.REACTING,
                     f'{self._active}: contact at {collision.link} ({collision.joint})')
@@ -218,7 +216,7 @@ class ReactionMachine:
     def _react(self, state: ArmState, residual: Array, dt: float) -> Directive:
         if self._active == 'float':
             return self._float(state)
-        if self._active in ('retract', 'resume'):
+        if self._active in RETREATS:
             return self._retract(residual, dt)
         if self._way_back is not None:
             now = self._way_back.sample(self._time)
@@ -239,8 +237,6 @@ class ReactionMachine:
         return Directive(self.phase, Reference.at_rest(self._hold), yielded)
 
     def _retract(self, residual: Array, dt: float) -> Directive:
-        if self._retreat is None:
-            self._retreat = self._retreats.begin(self._hold)
         quiet = self._quiet_for > self.options.quiet_time
         now = self._retreat.step(residual, self._time, quiet, dt)
         return self._rest_at(now.q, 'retracted') if self._retreat.over else Directive(

@@ -1,11 +1,14 @@
-"""How an arm answers a collision."""
+"""How an arm answers a collision: parameters, phases, what the controller shall follow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 
 from armsense.errors import UnknownName
 from armsense.schema import quantity
+from armsense.types import Flags, Reference
 
 STRATEGIES = ('ignore', 'stop', 'retract', 'float', 'retrace', 'resume')
 
@@ -54,3 +57,24 @@ def known_strategy(name: str) -> str:
     if name not in STRATEGIES:
         raise UnknownName('reaction', name, STRATEGIES)
     return name
+
+
+class Phase(str, Enum):
+    """States of the machine."""
+
+    TRACKING = 'tracking'
+    REACTING = 'reacting'
+    HOLDING = 'holding'
+    VERIFYING = 'verifying'
+    RESUMING = 'resuming'
+    SAFE = 'safe'
+
+
+class Directive(NamedTuple):
+    """What the controller shall follow in this cycle."""
+
+    phase: Phase
+    reference: Reference | None = None   # instead of the trajectory
+    anew: Flags | None = None            # joints whose reference begins anew now, (n,)
+    law: str | None = None               # instead of the chosen law
+    resume: bool = False                 # plan the rest of the trajectory now

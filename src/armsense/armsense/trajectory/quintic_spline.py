@@ -1,4 +1,4 @@
-"""Piecewise quintic motion through waypoints.
+"""Piecewise quintic motion through waypoints, and from rest to rest within the limits.
 
 Each segment is the quintic that meets position, velocity and acceleration at both of its ends, so
 the motion is twice continuously differentiable. What the waypoints leave open is chosen so that
@@ -15,22 +15,24 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.trajectory.reference import Samples
+from armsense.model import Arm
+from armsense.trajectory.limits import check_samples, Limits
+from armsense.trajectory.reference import sample_grid, Samples
 from armsense.types import Array, Reference
 
 SHORTEST_SEGMENT = 1e-4   # [s]
+# Peaks of the rest-to-rest quintic of unit length and unit duration.
+PEAK_VELOCITY = 1.875
+PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
+PEAK_JERK = 60.0
+SHORTEST = 0.05   # [s] from rest to rest
 
 
 class QuinticSpline:
     """Motion through waypoints (`Trajectory`)."""
 
-    def __init__(
-        self,
-        times: ArrayLike,
-        positions: ArrayLike,
-        velocities: ArrayLike | None = None,
-        accelerations: ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
+                 accelerations: ArrayLike | None = None) -> None:
         """Fit the waypoints.
 
         Args:
@@ -43,42 +45,33 @@ class QuinticSpline:
         q = _rows('positions', positions, len(t), None)
         if velocities is None and accelerations is not None:
             raise ArmsenseError('waypoints with accelerations need velocities too')
-        if velocities is None:
-            dq = _monotone_velocities(t, q)
-        else:
-            dq = _rows('velocities', velocities, len(t), q.shape[1])
+        dq = (_monotone_velocities(t, q) if velocities is None
+              else _rows('velocities', velocities, len(t), q.shape[1]))
         ddq = (_gentle_accelerations(t, q, dq) if accelerations is None
                else _rows('accelerations', accelerations, len(t), q.shape[1]))
-        self._n = int(q.shape[1])
+        self.n = int(q.shape[1])
         self._knots: list[float] = t.tolist()
+        self.duration = self._knots[-1]
         self._table = _coefficients(np.diff(t), q, dq, ddq)   # (N - 1, 6, 5 n)
         self._last = len(t) - 2
         self._ends = (Reference.at_rest(q[0]), Reference.at_rest(q[-1]))
         self.waypoints = (t, q, dq, ddq)
 
-    @property
-    def duration(self) -> float:
-        return self._knots[-1]
-
-    @property
-    def n(self) -> int:
-        return self._n
-
     def sample(self, t: float) -> Reference:
         """The motion at time t [s]; before and after it rests at its ends."""
-        if not 0.0 <= t <= self._knots[-1]:
+        if not 0.0 <= t <= self.duration:
             return self._ends[0] if t < 0.0 else self._ends[1]
         k = min(bisect_right(self._knots, t) - 1, self._last)
         s = t - self._knots[k]
         s2 = s * s
         values = np.array((1.0, s, s2, s2 * s, s2 * s2, s2 * s2 * s)) @ self._table[k]
-        n = self._n
+        n = self.n
         return Reference(values[:n], values[n:2 * n], values[2 * n:3 * n],
                          values[3 * n:4 * n], values[4 * n:])
 
     def sample_many(self, times: Array) -> Samples:
         """The motion at times within it [s], (N,): as `sample`, all at once."""
-        knots, n = self.waypoints[0], self._n
+        knots, n = self.waypoints[0], self.n
         k = np.clip(np.searchsorted(knots, times, side='right') - 1, 0, self._last)
         powers = np.vander(times - knots[k], 6, increasing=True)         # (N, 6)
         values = np.empty((len(times), 4 * n))
@@ -148,3 +141,34 @@ def _coefficients(h: Array, q: Array, dq: Array, ddq: Array) -> Array:
             [table[:, 1:] * np.arange(1, 6)[None, :, None], np.zeros_like(table[:, :1])], axis=1)
         tables.append(table)
     return np.ascontiguousarray(np.concatenate(tables, axis=2))
+
+
+def shortest_duration(way: Array, limits: Limits) -> float:
+    """Duration [s] of a rest-to-rest quintic at its velocity, acceleration or jerk limit."""
+    way = np.abs(way)
+    return float(max(SHORTEST, (PEAK_VELOCITY * way / limits.velocity).max(),
+                     np.sqrt(PEAK_ACCELERATION * way / limits.acceleration).max(),
+                     np.cbrt(PEAK_JERK * way / limits.jerk).max()))
+
+
+def point_to_point(start: ArrayLike, goal: ArrayLike, limits: Limits,
+                   model: Arm | None = None, speed: float = 1.0) -> QuinticSpline:
+    """Straight line in joint space, from rest to rest, as fast as the limits allow.
+
+    Args:
+        start: [rad] (n,)
+        goal: [rad] (n,)
+        limits: Of the arm.
+        model: With it the motion is stretched until its torques fit too.
+        speed: Fraction of the velocity limit, (0, 1]; acceleration and jerk shrink with it.
+    """
+    q = np.array([start, goal], float)
+    rest = np.zeros_like(q)
+    T = shortest_duration(q[1] - q[0], limits) / speed
+    for _ in range(20):
+        motion = QuinticSpline([0.0, T], q, rest, rest)
+        found = check_samples(sample_grid(motion, T / 50), limits, model)
+        if not any(v.kind == 'torque' for v in found):
+            return motion
+        T *= 1.2
+    raise ArmsenseError(f'no duration keeps the torque limits: {found[0]}')

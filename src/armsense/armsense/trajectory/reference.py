@@ -1,10 +1,12 @@
-"""What a controller shall follow at one instant, and what every trajectory offers."""
+"""What every trajectory offers, and the simplest of them: a sum of harmonics."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armsense.types import Array, Reference
 
@@ -51,3 +53,36 @@ def sample_at(trajectory: Trajectory, times: Array) -> Samples:
     return Samples(times, np.array([r.q for r in rows]), np.array([r.dq for r in rows]),
                    np.array([r.ddq for r in rows]),
                    np.array([zero if r.jerk is None else r.jerk for r in rows]))
+
+
+class Fourier:
+    """q = center + sum_k a_k sin(k w t) + b_k cos(k w t), w = 2 pi frequency (`Trajectory`)."""
+
+    def __init__(self, center: ArrayLike, sines: ArrayLike, cosines: ArrayLike, frequency: float,
+                 duration: float) -> None:
+        """Set the coefficients.
+
+        Args:
+            center: [rad] (n,)
+            sines: a [rad] (K, n)
+            cosines: b [rad] (K, n)
+            frequency: Of the first harmonic [Hz].
+            duration: [s]
+        """
+        self._center = np.asarray(center, float)
+        self.duration, self.n = duration, len(self._center)
+        w = 2.0 * math.pi * frequency * np.arange(1, len(np.asarray(sines)) + 1)   # (K,)
+        self._w = w
+        amplitudes = np.vstack([sines, cosines])                                   # (2 K, n)
+        turned = np.vstack([-np.asarray(cosines, float), np.asarray(sines, float)])
+        scale = np.concatenate([w, w])[:, None]
+        # Each derivative turns sine into cosine and multiplies by the frequency.
+        self._table = np.hstack([amplitudes, turned * scale, -amplitudes * scale**2,
+                                 -turned * scale**3, amplitudes * scale**4])        # (2 K, 5 n)
+
+    def sample(self, t: float) -> Reference:
+        """The motion at time t [s]; it is periodic and does not rest at its ends."""
+        phase = self._w * t
+        values = np.concatenate([np.sin(phase), np.cos(phase)]) @ self._table
+        q, dq, ddq, jerk, snap = values.reshape(5, -1)
+        return Reference(self._center + q, dq, ddq, jerk, snap)

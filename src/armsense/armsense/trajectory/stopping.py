@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from armsense.trajectory.combined import TimeScaled
 from armsense.trajectory.limits import Limits
 from armsense.trajectory.reference import Trajectory
-from armsense.trajectory.time_scaling import TimeScaled
 from armsense.types import Array, Reference
 
 SAMPLES = 12          # along a stop on the path, to check its acceleration and jerk
@@ -62,15 +62,8 @@ class Brake:
             for v, a, amax, jmax in zip(start.dq, start.ddq, limits.acceleration, limits.jerk,
                                         strict=True)]
         self._start = start
-        self._duration = max(sum(T for T, _ in phases) for phases in self._phases)
-
-    @property
-    def duration(self) -> float:
-        return self._duration
-
-    @property
-    def n(self) -> int:
-        return len(self._phases)
+        self.n = len(self._phases)
+        self.duration = max(sum(T for T, _ in phases) for phases in self._phases)
 
     def sample(self, t: float) -> Reference:
         """The motion at time t [s]; afterwards it rests where it ended."""
@@ -109,13 +102,6 @@ def _advance(phases: list[tuple[float, float]], q: float, v: float, a: float,
             return q, v, a, j
         t -= T
     return q, 0.0, 0.0, 0.0
-
-
-def stopping_distance(velocity: Array, limits: Limits) -> Array:
-    """Way of each joint from this velocity to rest at its limits [rad], (n,)."""
-    rest = np.zeros_like(velocity)
-    brake = Brake(Reference(rest, np.asarray(velocity, float), rest), limits)
-    return brake.sample(brake.duration).q
 
 
 def approach_speed(distance: Array, acceleration: Array, rate: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,13 +38,12 @@ class Tolerances:
                 raise BadValue(f'tolerance {name}', np.asarray(value).tolist(), 'a number')
 
 
-class Verdict:
+class Verdict(NamedTuple):
     """Result of one check."""
 
-    __slots__ = ('done', 'code', 'text')
-
-    def __init__(self, done: bool, code: ErrorCode = ErrorCode.SUCCESSFUL, text: str = '') -> None:
-        self.done, self.code, self.text = done, code, text
+    done: bool
+    code: ErrorCode = ErrorCode.SUCCESSFUL
+    text: str = ''
 
 
 RUNNING = Verdict(False)

@@ -1,6 +1,5 @@
 """Recorded or simulated readings, and monitors that watch them."""
 
-from armsense.watch.stream import link_torques, watch, watch_all
-from armsense.watch.tape import Tape, Trace
+from armsense.watch.tape import link_torques, Tape, Trace, watch, watch_all
 
 __all__ = ['Tape', 'Trace', 'link_torques', 'watch', 'watch_all']

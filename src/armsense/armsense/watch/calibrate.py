@@ -9,13 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.detector import (
-    alarm_statistic,
-    cluster_maxima,
-    fit_false_alarm_threshold,
-    fixed_thresholds,
-    Thresholds,
-)
+from armsense.detector import alarm_statistic, cluster_maxima, fixed_thresholds, Thresholds
+from armsense.detector.thresholds import fit_false_alarm_threshold
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.model_file import FORMAT, ModelFile, Provenance, ResidualStatistics

@@ -16,16 +16,9 @@ from armsense.types import Array
 
 def fill_collision(message: Any, model: Arm, detection: Detection, link: str, *, number: int,
                    seq: int, stamp: int) -> None:
-    """The event as it is decided.
+    """The event as it is decided, at the link that the residual points to.
 
-    Args:
-        message: To fill.
-        model: The arm.
-        detection: What the detector said.
-        link: That the residual points to.
-        number: Counts the events.
-        seq: Of the state.
-        stamp: Of the state [ns].
+    `number` counts the events; `seq` and `stamp` [ns] are those of the state.
     """
     j = detection.joint
     message.seq, message.id, message.source = int(seq), number, 'joints'

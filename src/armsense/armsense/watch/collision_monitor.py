@@ -13,31 +13,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armsense import schema, share
-from armsense.detector import (
-    ContactEstimate,
-    ContactOptions,
-    Detection,
-    Detector,
-    DetectorOptions,
-    estimate_contact,
-    fixed_thresholds,
-    isolate,
-    Isolation,
-    Thresholds,
-    touchable,
-)
+from armsense.detector import ContactEstimate, ContactOptions, fixed_thresholds, Thresholds
+from armsense.detector.contact import estimate_contact, isolate, Isolation, touchable
+from armsense.detector.detector import Detection, Detector, DetectorOptions
 from armsense.drive import make_drive
 from armsense.errors import BadValue
-from armsense.geometry.link_shapes import link_capsules
+from armsense.geometry.capsules import link_capsules
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
 from armsense.observer import make_observer, ObserverOptions
-from armsense.observer.options import DEFAULT_OPTIONS
+from armsense.observer.observer import DEFAULT_OPTIONS
 from armsense.schema import quantity
-from armsense.types import Array
+from armsense.types import Array, Flags
 from armsense.watch.state_estimator import StateEstimator, VelocityOptions
 
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
@@ -104,8 +93,8 @@ class MonitorResult(NamedTuple):
     raw: Array                    # [Nm] (n,)
     filtered: Array               # [Nm] (n,)
     threshold: Array              # [Nm] (n,)
-    exceeded: NDArray[np.bool_]   # (n,)
-    lasting: NDArray[np.bool_]    # (n,) joints in contact; none where the residual is not valid
+    exceeded: Flags               # (n,)
+    lasting: Flags                # (n,) joints in contact; none where the residual is not valid
     lasts_for: float              # [s] of the oldest of these contacts; 0: there is none
     valid: bool
     detection: Detection | None   # in the state that decided it
@@ -157,16 +146,10 @@ class CollisionMonitor:
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float], enabled: bool,
              dt: float, motion: BaseMotion | None = None) -> MonitorResult:
-        """Take one state of the boards; see `StateEstimator.step` for the arguments.
+        """Take one state of the boards; what they say and dt as in `StateEstimator.step`.
 
-        Args:
-            position: Motor angles [rad], (n,).
-            torque: Motor torques by current [Nm], (n,).
-            joint_position: Link-side angles [rad], (n,) or empty.
-            strain: (n,) or empty.
-            enabled: The motors follow commands; what holds the arm otherwise nobody knows.
-            dt: Time since the state before [s].
-            motion: Of the base; None: it stands still. An unknown one makes the residual invalid.
+        What holds an arm whose motors are not `enabled` nobody knows. Without `motion` the base
+        stands still; an unknown one makes the residual invalid.
         """
         state = self.estimator.step(position, torque, joint_position, strain, dt)
         if enabled and not self._enabled:

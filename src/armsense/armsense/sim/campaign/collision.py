@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.control.goal import GoalRefused
-from armsense.detector import LinkCapsule
 from armsense.errors import ArmsenseError, BadValue
-from armsense.geometry.link_shapes import link_capsules
+from armsense.geometry.capsules import link_capsules, LinkCapsule
 from armsense.model import Arm
 from armsense.sim.campaign.free_motion import Poses
 from armsense.sim.campaign.individual import Individual, Recorder, TrueContact

@@ -1,51 +1,84 @@
-"""From tool positions to joint motion: inverse kinematics, tool paths, pick and place."""
+"""Motions within an arm's limits, for benches and tests: harmonics, tool paths, pick and place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from eigenpy import SelfAdjointEigenSolver
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armsense.control.kinematic import damped_solve
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
-from armsense.trajectory.limits import Limits
-from armsense.trajectory.point_to_point import shortest_duration
-from armsense.trajectory.quintic_spline import QuinticSpline
+from armsense.trajectory import (
+    Clearance,
+    Fourier,
+    Limits,
+    QuinticSpline,
+    ramped,
+    sample_grid,
+    Trajectory,
+)
+from armsense.trajectory.limits import motion_torque
+from armsense.trajectory.quintic_spline import shortest_duration
 from armsense.types import Array, TaskReference
 
 
-def damped_solve(J: Array, v: Array, threshold: float, damping: float) -> Array:
-    """Smallest dq with J dq = v, bounded at singularities, (n,).
+def fourier_test(model: Arm, *, seed: int = 1, frequency: float = 0.25, harmonics: int = 3,
+                 periods: float = 1.0, use: float = 0.7, center: ArrayLike | None = None,
+                 floor: float | None = None) -> Trajectory:
+    """A seeded Fourier motion that uses the fraction `use` of the tightest limit, at rest at ends.
 
-    J^T (J J^T + lambda^2 I)^-1 v with lambda^2 = damping^2 (1 - (sigma / threshold)^2) below the
-    threshold of the smallest singular value sigma and zero above it: exact where the arm is
-    dexterous, and no larger than |v| / min(threshold, damping) anywhere.
+    Args:
+        model: The arm.
+        seed: Of the random coefficients.
+        frequency: Of the first harmonic [Hz].
+        harmonics: Number of harmonics.
+        periods: Duration in periods, ramps included.
+        use: Fraction of the tightest of position, velocity, acceleration and torque, (0, 1].
+        center: [rad] (n,). None: home, or the middle of the range.
+        floor: Height [m] that the shapes must stay above. None: not checked.
     """
-    A = J.dot(J.T)
-    (a, b, c), (_, d, e), (_, _, f) = A.tolist()
-    # Adjugate and determinant: for three by three far cheaper than any factorisation.
-    u, w, z = d * f - e * e, c * e - b * f, b * e - c * d
-    det, trace = a * u + b * w + c * z, a + d + f
-    # The smallest eigenvalue is at least 4 det / trace^2.
-    if 4.0 * det <= (threshold * trace) ** 2:
-        return _damped(J, A, v, threshold, damping)
-    x, y, s = (v / det).tolist()
-    solution = np.array((u * x + w * y + z * s,
-                         w * x + (a * f - c * c) * y + (b * c - a * e) * s,
-                         z * x + (b * c - a * e) * y + (a * d - b * b) * s))
-    return np.asarray(solution.dot(J))
+    limits = Limits.of(model)
+    middle = _center(model, limits) if center is None else np.asarray(center, float)
+    rng = np.random.default_rng(seed)
+    coefficients = rng.normal(size=(2, harmonics, model.n)) / np.arange(1, harmonics + 1)[:, None]
+    room = np.minimum(limits.upper - middle, middle - limits.lower)
+    coefficients *= np.minimum(room, 1.0)
+    scale = 1.0
+    for _ in range(60):
+        raw = Fourier(middle, scale * coefficients[0], scale * coefficients[1], frequency,
+                      periods / frequency)
+        motion = ramped(raw, ramp=0.25 / frequency)
+        fill = _fill(motion, limits, model, middle)
+        low_enough = floor is None or _above(motion, model, floor)
+        if low_enough and 0.97 * use <= fill <= use:
+            return motion
+        scale *= 0.85 if not low_enough else min(max(0.985 * use / fill, 0.5), 1.5)
+        if not low_enough:
+            use = min(use, fill * 0.85)
+    rest = float((np.abs(model.gravity_torque(middle)) / limits.torque).max())
+    raise ArmsenseError(f'{model.name}: no Fourier motion of seed {seed} fills {use:.2f} of the '
+                        f'limits; gravity alone takes {rest:.2f} of the torque')
 
 
-def _damped(J: Array, A: Array, v: Array, threshold: float, damping: float) -> Array:
-    """`damped_solve` from the eigenvalues of A = J J^T, where the arm may be near singular."""
-    eigen = SelfAdjointEigenSolver(A)
-    values, vectors = eigen.eigenvalues(), eigen.eigenvectors()   # ascending; columns
-    sigma2 = max(float(values[0]), 0.0)
-    if sigma2 < threshold**2:
-        values = values + damping**2 * (1.0 - sigma2 / threshold**2)
-    return np.asarray(vectors.dot(vectors.T.dot(v) / values).dot(J))
+def _center(model: Arm, limits: Limits) -> Array:
+    if model.config.home:
+        return np.array(model.config.home)
+    return 0.5 * (limits.lower + limits.upper)
+
+
+def _fill(motion: Trajectory, limits: Limits, model: Arm, middle: Array) -> float:
+    samples = sample_grid(motion, 0.01)
+    room = np.minimum(limits.upper - middle, middle - limits.lower)
+    parts = ((samples.q - middle) / room, samples.dq / limits.velocity,
+             samples.ddq / limits.acceleration, samples.jerk / limits.jerk,
+             motion_torque(samples, model) / limits.torque)
+    return float(max(np.abs(part).max() for part in parts))
+
+
+def _above(motion: Trajectory, model: Arm, floor: float) -> bool:
+    return not Clearance(model, floor=floor, self_distance=0.0).check(motion, 0.05)
 
 
 def inverse_kinematics(model: Arm, position: ArrayLike, start: ArrayLike,

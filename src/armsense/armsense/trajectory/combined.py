@@ -1,4 +1,4 @@
-"""The same path at another speed: resume slowly, stop on the path, drive it backwards."""
+"""Trajectories made of others: at another speed, one after the other, entered from a motion."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.trajectory.reference import Trajectory
-from armsense.types import Reference
+from armsense.trajectory.quintic_spline import QuinticSpline
+from armsense.trajectory.reference import sample_at, Samples, Trajectory
+from armsense.types import Array, Reference
 
 
 class TimeScaled:
@@ -33,26 +34,18 @@ class TimeScaled:
         """
         if ramp <= 0.0:
             raise BadValue('ramp of a time scaling', ramp, '> 0 s')
-        self._inner = trajectory
+        self._inner, self.n = trajectory, trajectory.n
         self._start, self._v0, self._v1, self._ramp = start, speed_from, speed_to, ramp
         self._end_of_ramp = start + 0.5 * ramp * (speed_from + speed_to)
-        self._duration = self._time_to_end() if duration is None else duration
-
-    @property
-    def duration(self) -> float:
-        return self._duration
-
-    @property
-    def n(self) -> int:
-        return self._inner.n
+        self.duration = self._time_to_end() if duration is None else duration
 
     def path_time(self, t: float) -> float:
         """Time s of the inner trajectory at time t [s]."""
-        return self.scale(min(max(t, 0.0), self._duration))[0]
+        return self.scale(min(max(t, 0.0), self.duration))[0]
 
     def sample(self, t: float) -> Reference:
         """The motion at time t [s]; before and after it rests at its ends."""
-        if not 0.0 <= t <= self._duration:
+        if not 0.0 <= t <= self.duration:
             return Reference.at_rest(self._inner.sample(self.path_time(t)).q)
         s, v, a, j, p = self.scale(t)
         if v == 1.0 and a == 0.0:
@@ -96,14 +89,7 @@ class Chain:
             raise BadValue('number of parts of a chain', 0, 'at least 1')
         self._parts = list(parts)
         self._starts = np.concatenate([[0.0], np.cumsum([p.duration for p in parts])]).tolist()
-
-    @property
-    def duration(self) -> float:
-        return float(self._starts[-1])
-
-    @property
-    def n(self) -> int:
-        return self._parts[0].n
+        self.duration, self.n = float(self._starts[-1]), parts[0].n
 
     def sample(self, t: float) -> Reference:
         """The motion at time t [s]."""
@@ -129,3 +115,55 @@ def ramped(trajectory: Trajectory, *, ramp: float, speed: float = 1.0,
     down = TimeScaled(trajectory, start=trajectory.duration - 0.5 * ramp * speed,
                       speed_from=speed, speed_to=0.0, ramp=ramp)
     return Chain([up, down])
+
+
+class Blended:
+    """A trajectory plus the present distance from it, which fades away smoothly (`Trajectory`).
+
+    Position, velocity and acceleration are continuous at the beginning.
+    """
+
+    def __init__(self, trajectory: Trajectory, present: Reference, duration: float) -> None:
+        """Begin at the present motion and be on the trajectory `duration` seconds later.
+
+        Also of a shorter trajectory: a faster fade would be a jump.
+        """
+        self._inner, self._fade = trajectory, duration
+        self.duration, self.n = max(trajectory.duration, duration), trajectory.n
+        first = trajectory.sample(0.0)
+        rows = [np.array([now - there, np.zeros_like(there)])
+                for now, there in zip(present[:3], first[:3], strict=True)]
+        self._offset = QuinticSpline([0.0, self._fade], *rows)
+
+    def sample(self, t: float) -> Reference:
+        """The motion at time t [s]."""
+        now = self._inner.sample(t)
+        if t >= self._fade:
+            return now
+        offset = self._offset.sample(t)
+        return Reference(now.q + offset.q, now.dq + offset.dq, now.ddq + offset.ddq,
+                         _sum(now.jerk, offset.jerk), _sum(now.snap, offset.snap))
+
+    def sample_many(self, times: Array) -> Samples:
+        """The motion at times within it [s], (N,)."""
+        inner = sample_at(self._inner, np.minimum(times, self._inner.duration))
+        still = np.flatnonzero(times > self._inner.duration)             # it rests there
+        for values in inner[2:]:
+            values[still] = 0.0
+        fading = np.flatnonzero(times < self._fade)
+        for values, offset in zip(inner[1:], self._offset.sample_many(times[fading])[1:],
+                                  strict=True):
+            values[fading] += offset
+        return inner._replace(t=times)
+
+
+def entered(trajectory: Trajectory, present: Reference, duration: float) -> Trajectory:
+    """The trajectory from the present motion on; as it is where it begins with just that."""
+    first = trajectory.sample(0.0)
+    if all(np.array_equal(a, b) for a, b in zip(present[:3], first[:3], strict=True)):
+        return trajectory
+    return Blended(trajectory, present, duration)
+
+
+def _sum(a: Array | None, b: Array | None) -> Array | None:
+    return a if b is None else b if a is None else a + b

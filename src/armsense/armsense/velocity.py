@@ -8,7 +8,6 @@ degree two it does not lag under constant acceleration, is noisier, and gives th
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -16,63 +15,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from armsense.errors import BadValue
 from armsense.types import Array
 
-
-class VelocityFilter(Protocol):
-    """Positions in, velocities out, one call per sample.
-
-    The first sample gives zero. A sample with NaN counts as lost: the velocity keeps its value and
-    the next step takes the whole time since the last good sample. Time between samples may vary.
-    A dt that is negative or no number (the clock was set, a bag begins anew) says nothing about
-    the samples before: they are forgotten, and the velocity keeps its value for that sample.
-    """
-
-    velocity: Array  # [rad/s], (n,)
-    acceleration: Array | None  # [rad/s^2], (n,); None: not estimated
-
-    def step(self, position: Array, dt: float) -> Array:
-        """Velocity [rad/s], (n,), `dt` seconds after the sample before."""
-
-    def reset(self) -> None:
-        """Forget all samples."""
-
-    def characteristics(self) -> Characteristics:
-        """Delay and noise at the nominal period."""
+_SAME_PERIOD = 1e-6  # relative deviation of dt up to which the prepared weights hold
+_MAX_GAP = 0.05, 3  # [s], periods: the longer is bridged
 
 
 def clock_jumped(dt: float) -> bool:
     """Whether `dt` [s] cannot be the time between two samples."""
     return not 0.0 <= dt < math.inf
-
-
-class Characteristics(NamedTuple):
-    """What a velocity estimate costs, at a constant period.
-
-    `delay` is the lag behind the true velocity under constant acceleration; `half_response` is the
-    time until half of a sudden change of velocity shows; `noise_gain` times the standard deviation
-    of independent position noise is that of the velocity. An encoder of step size s, crossed fast
-    enough, has a noise of s / sqrt(12).
-    """
-
-    delay: float  # [s]
-    half_response: float  # [s]
-    noise_gain: float  # [1/s]
-
-
-def fir_characteristics(weights: Array, period: float) -> Characteristics:
-    """Of velocity(t) = sum_k weights[k] * position(t - k * period), weights (m,) [1/s]."""
-    ages = period * np.arange(len(weights))
-    # Of x = t^2 / 2 the filter shows t - delay.
-    delay = -0.5 * float(weights @ ages**2)
-    # Of x = max(t, 0) it shows at t = k period: sum_j weights[j] (k - j) period, j <= k.
-    steps = np.arange(1, len(weights) + 1)
-    ramp = np.array([weights[:k] @ (k * period - ages[:k]) for k in steps])
-    half_response = float(np.interp(0.5, np.maximum.accumulate(np.append(0.0, ramp)),
-                                    period * np.append(0, steps)))
-    return Characteristics(delay, half_response, float(np.linalg.norm(weights)))
-
-
-_SAME_PERIOD = 1e-6  # relative deviation of dt up to which the prepared weights hold
-_MAX_GAP = 0.05, 3  # [s], periods: the longer is bridged
 
 
 def regression_weights(ages: Array, time_constant: float, degree: int = 1) -> Array:
@@ -110,15 +59,19 @@ def regression_weights(ages: Array, time_constant: float, degree: int = 1) -> Ar
 class WeightedRegression:
     """Exact for any sampling: a sample late or lost gets weights computed for its times.
 
+    The first sample gives zero. A sample with NaN counts as lost: the velocity keeps its value and
+    the next step takes the whole time since the last good sample. A dt that is negative or no
+    number (the clock was set, a bag begins anew) says nothing about the samples before: they are
+    forgotten, and the velocity keeps its value for that sample.
+
     A pause longer than `max_gap` is not bridged, for the samples before it tell nothing about the
     motion after it: the sample that ends it gives the mean velocity of the pause, the next ones
     the regression over what has come since.
     """
 
-    def __init__(
-        self, n: int, window: int = 20, period: float = 1e-3,
-        time_constant: float | None = None, degree: int = 1, max_gap: float | None = None,
-    ) -> None:
+    def __init__(self, n: int, window: int = 20, period: float = 1e-3,
+                 time_constant: float | None = None, degree: int = 1,
+                 max_gap: float | None = None) -> None:
         """For n joints.
 
         Args:
@@ -134,8 +87,7 @@ class WeightedRegression:
         self._time_constant = 0.5 * window * period if time_constant is None else time_constant
         if not (period > 0.0 and self._time_constant > 0.0):
             raise BadValue('period, time_constant', (period, time_constant), '> 0 s')
-        self._n, self._window, self._period, self._degree = n, window, period, degree
-        self.window, self.period = window, period
+        self._n, self.window, self.period, self._degree = n, window, period, degree
         self._max_gap = max(_MAX_GAP[0], _MAX_GAP[1] * period) if max_gap is None else max_gap
         # Newest first in `ages`, oldest first in the buffer: the weights are stored reversed.
         ages = period * np.arange(window, dtype=np.float64)
@@ -155,15 +107,15 @@ class WeightedRegression:
 
     def _forget(self) -> None:
         # Each sample is written twice, so that the last `window` are always contiguous.
-        self._positions = np.zeros((2 * self._window, self._n))
-        self._times = np.zeros(2 * self._window)
+        self._positions = np.zeros((2 * self.window, self._n))
+        self._times = np.zeros(2 * self.window)
         self._head = self._count = self._regular = 0
         self._time = self._elapsed = 0.0
-        self._missing = self._window
+        self._missing = self.window
         self.acceleration: Array | None = np.zeros(self._n) if self._degree == 2 else None
 
     def step(self, position: Array, dt: float) -> Array:
-        """See VelocityFilter."""
+        """Velocity [rad/s], (n,), `dt` seconds after the sample before."""
         if clock_jumped(dt):
             self._forget()
             dt = 0.0
@@ -187,33 +139,40 @@ class WeightedRegression:
         Returns:
             [rad/s], (N - window + 1, n); bit for bit what `step` gives.
         """
-        windows = sliding_window_view(positions, self._window, axis=0).transpose(0, 2, 1)
+        windows = sliding_window_view(positions, self.window, axis=0).transpose(0, 2, 1)
         return np.asarray((self._nominal @ windows)[:, 0])
 
-    def characteristics(self) -> Characteristics:
-        """See VelocityFilter."""
-        return fir_characteristics(self._nominal[0, ::-1], self._period)
+    @property
+    def weights(self) -> Array:
+        """Velocity = weights @ positions at the nominal period, newest first [1/s], (window,)."""
+        return self._nominal[0, ::-1]
+
+    @property
+    def delay(self) -> float:
+        """Lag under constant acceleration [s]: of x = t^2 / 2 the filter shows t - delay."""
+        ages = self.period * np.arange(self.window)
+        return -0.5 * float(self.weights @ ages**2)
 
     def _append(self, position: Array) -> None:
-        regular = abs(self._elapsed - self._period) <= _SAME_PERIOD * self._period
+        regular = abs(self._elapsed - self.period) <= _SAME_PERIOD * self.period
         self._regular = self._regular + 1 if regular else 0
         self._time += self._elapsed
         self._elapsed = 0.0
-        for row in (self._head, self._head + self._window):
+        for row in (self._head, self._head + self.window):
             self._positions[row] = position
             self._times[row] = self._time
-        self._head = (self._head + 1) % self._window
-        self._count = min(self._count + 1, self._window)
+        self._head = (self._head + 1) % self.window
+        self._count = min(self._count + 1, self.window)
         if self._missing:
             self._missing -= 1
 
     def _last(self, buffer: Array) -> Array:
         """The samples in hand, oldest first."""
-        end = self._head + self._window
+        end = self._head + self.window
         return buffer[end - self._count:end]
 
     def _weights(self) -> Array:
-        if self._count == self._window and self._regular >= self._window - 1:
+        if self._count == self.window and self._regular >= self.window - 1:
             return self._nominal
         ages = self._time - self._last(self._times)
         return regression_weights(ages, self._time_constant, self._degree)

@@ -1,4 +1,4 @@
-"""The last seconds of the reference, to drive them back."""
+"""Ways that a reaction plans: back along what was just driven, and off a contact."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections import deque
 
 import numpy as np
 
-from armsense.trajectory import Chain, Limits, QuinticSpline, ramped, Reference
-from armsense.trajectory.quintic_spline import SHORTEST_SEGMENT
+from armsense.reaction.options import ReactionOptions
+from armsense.trajectory import Chain, Limits, QuinticSpline, ramped
+from armsense.trajectory.quintic_spline import PEAK_VELOCITY, shortest_duration, SHORTEST_SEGMENT
+from armsense.types import Array, Reference
 
 SPACING = 0.02   # [s] between remembered samples
 RAMP = 0.1       # [s] shortest, in which the way back becomes as fast as it is
 ROOM = 0.25      # of the acceleration, at least left to start and stop
+SMALLEST_WAY = 1e-4   # [rad] worth moving for, off a contact
 
 
 class PathMemory:
@@ -64,3 +67,29 @@ class PathMemory:
                                np.array([-r.dq for _, r in rows]),
                                np.array([r.ddq for _, r in rows]))
         return ramped(spline, ramp=ramp, speed=speed)
+
+
+def way_to_clearance(here: Array, contact: Array, impulse: Array, options: ReactionOptions,
+                     limits: Limits) -> QuinticSpline | None:
+    """Off in the direction in which the contact pushed, gently; None: far enough already.
+
+    Args:
+        here: Where the arm holds [rad], (n,).
+        contact: Where it was hit [rad], (n,).
+        impulse: Of the contact [Nm s], (n,).
+        options: How far and how fast.
+        limits: No reference leaves them.
+    """
+    size = float(np.linalg.norm(impulse))
+    if size == 0.0:
+        return None
+    push = impulse / size
+    missing = options.clearance - float(push @ (here - contact))
+    goal = limits.inside(here + max(missing, 0.0) * push)
+    way = float(np.abs(goal - here).max())
+    if way < SMALLEST_WAY:
+        return None
+    rest = np.zeros((2, len(goal)))
+    duration = max(PEAK_VELOCITY * way / options.clearance_speed,
+                   shortest_duration(goal - here, limits))
+    return QuinticSpline([0.0, duration], [here, goal], rest, rest)

@@ -1,0 +1,285 @@
+"""Laws that command velocities, followed on the boards (thesis 004, section 2.5; paper 001)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import Any
+
+from eigenpy import SelfAdjointEigenSolver
+import numpy as np
+
+from armsense.control.law import Gain, Law
+from armsense.errors import ArmsenseError
+from armsense.model import Arm
+from armsense.schema import quantity
+from armsense.types import ArmState, Array, Command, constant, Reference, TaskReference
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityGains:
+    """PI velocity loop on the boards."""
+
+    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
+    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
+
+
+class Kinematic(Law):
+    """PI velocity loop on the boards, fed with velocities (thesis 004, section 2.5.1).
+
+    Its integral is the way between the integrated velocity command and the motor. That way is
+    kept within what the torque limit can use (anti-windup).
+    """
+
+    def __init__(self, model: Arm, gains: Any) -> None:
+        super().__init__(model, gains)
+        self._kd, self._kp = self.gain('proportional'), self.gain('integral')
+        self._stiffness = np.maximum(self._kp, 1e-9)           # [Nm/rad] (n,)
+        reach = model.effort_limits / self._stiffness          # [rad] (n,)
+        self._bounds = list(zip(model.velocity_limits.tolist(), reach.tolist(), strict=True))
+        self._position: list[float] | None = None
+
+    def reset(self, state: ArmState) -> None:
+        """Start without integral."""
+        self._position = state.theta.tolist()
+
+    def halt(self, state: ArmState) -> None:
+        """Keep of the integral what carries the arm."""
+        self._position = (state.theta + self.weight(state) / self._stiffness).tolist()
+
+    def feedback(self, state: ArmState) -> tuple[Array, Array]:
+        """The joints, not the motors: [rad], [rad/s], (n,) each."""
+        return state.q, state.dq
+
+    def follow(self, state: ArmState, velocity: list[float], torque: Array, dt: float) -> Command:
+        """Command that makes the motors turn at `velocity` [rad/s], on top of `torque` [Nm]."""
+        theta = state.theta.tolist()
+        start = theta if self._position is None else self._position
+        positions, velocities = [], []
+        # Plain numbers: for a handful of joints a loop is several times faster than arrays.
+        for motor, begun, v, (limit, reach) in zip(theta, start, velocity, self._bounds,
+                                                   strict=True):
+            v = -limit if v < -limit else limit if v > limit else v
+            way = begun + v * dt - motor
+            way = -reach if way < -reach else reach if way > reach else way
+            positions.append(motor + way)
+            velocities.append(v)
+        self._position = positions
+        return Command(np.array(positions), np.array(velocities), torque, self._kp, self._kd,
+                       self.zero)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KinematicJointGains(VelocityGains):
+    """Outer loop on the position error, inner loop on the velocity error."""
+
+    position: Gain = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
+
+
+class KinematicJoint(Kinematic):
+    """dq = dq_d + K (q_d - q), followed by the velocity loop; the error decays with exp(-K t).
+
+    Thesis 004, section 2.5.2, fig. 2.6.
+    """
+
+    name = 'kinematic_joint'
+    Gains = KinematicJointGains
+
+    def __init__(self, model: Arm, gains: Any) -> None:
+        super().__init__(model, gains)
+        self._K = self.gain('position').tolist()
+        self._coupled = self.drivetrain.elastic
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Velocity for the boards."""
+        velocity = self.velocity(state, reference)
+        if self._coupled:
+            velocity = self.drivetrain.motor(np.array(velocity)).tolist()
+        return self.follow(state, velocity, self.zero, dt)
+
+    def velocity(self, state: ArmState, reference: Reference) -> list[float]:
+        """Joint velocity that shall be driven [rad/s], n numbers."""
+        return [v + k * (p - x) for v, k, p, x in zip(
+            reference.dq.tolist(), self._K, reference.q.tolist(), state.q.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OscillationDampingGains(KinematicJointGains):
+    """Joint position loop, velocity loop and strain feedback."""
+
+    strain: Gain = quantity(unit='rad/s', low=0, high=1e5, text='joint velocity per strain')
+    mean_time: float = quantity(1.0, unit='s', above=0, text='over which the mean strain is taken')
+    brake_time: float = quantity(0.02, unit='s', low=0,
+                                 text='after a collision in which strain is not fed back')
+    brake_gain: float = quantity(1.0, low=1, high=4,
+                                 text='times the proportional gain during that time')
+
+
+class OscillationDamping(KinematicJoint):
+    """dq = dq_d + K (q_d - q) - k_e (strain - static - mean), load and friction fed forward.
+
+    Inner damping of link oscillations from strain (paper 001, sections 2-3).
+
+    A link that lags behind its joint has positive strain. Slowing the joint by an amount
+    proportional to it makes the joint's acceleration proportional to the rate of bending, which is
+    a damping force for the link. What gravity and the planned acceleration bend according to the
+    model is taken off, and the moving average of the rest, which payload and model error cause:
+    the joint gives way to neither. The average alone would lag behind gravity while the arm moves.
+
+    For a moment after a collision the joints only brake: strain is not fed back, and the motors
+    are given the load that the gauges measure, so that the swinging links do not drag them on.
+    """
+
+    name = 'oscillation_damping'
+    Gains = OscillationDampingGains
+
+    def __init__(self, model: Arm, gains: OscillationDampingGains) -> None:
+        super().__init__(model, gains)
+        if not self.drivetrain.strained.any():
+            raise ArmsenseError(f'{self.name} needs strain gauges; {model.name} has none')
+        strains = [joint.strain for joint in model.config.joints.values()]
+        self._feedback = self.gain('strain').tolist()   # k_e [rad/s]
+        self._per_load = [0.0 if s is None else s.surface_distance / s.bending_stiffness
+                          for s in strains]             # strain per torque [1/Nm]; 0: no gauge
+        self._mean: list[float] | None = None
+        self._brake = constant(gains.brake_gain * self.gain('proportional'))
+        self._braking = 0.0   # [s] left in which the arm only brakes
+
+    def reset(self, state: ArmState) -> None:
+        """Take the present strain as the mean."""
+        super().reset(state)
+        self._mean = None
+
+    def halt(self, state: ArmState) -> None:
+        """First stand, then yield: the mean stays, so the joint gives way to a contact."""
+        super().reset(state)
+        self._braking = self.gains.brake_time
+
+    def relax(self, state: ArmState) -> None:
+        """Without the brake, which feeds the load of the contact forward, and its strain."""
+        self.reset(state)
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Velocity for the boards and the torque of the load."""
+        expected = self.model.inverse_dynamics(state.q, reference.dq, reference.ddq)
+        velocity = self.velocity(state, reference)
+        yielding = self.yielding(state, expected, dt)
+        if self._braking > 0.0:
+            self._braking -= dt
+            command = self.follow(state, velocity, self.load(state, expected), dt)
+            return command._replace(kd=self._brake)
+        torque = self.drivetrain.with_friction(expected, reference.dq, 1.0)
+        velocity = [v - w for v, w in zip(velocity, yielding, strict=True)]
+        return self.follow(state, velocity, torque, dt)
+
+    def load(self, state: ArmState, expected: Array) -> Array:
+        """Torque of the links on the motors [Nm], (n,): by the gauges, else `expected`."""
+        assert state.strain is not None
+        return np.array([strain / per_load if per_load else tau for per_load, strain, tau in zip(
+            self._per_load, state.strain.tolist(), expected.tolist(), strict=True)])
+
+    def yielding(self, state: ArmState, expected: Array, dt: float) -> list[float]:
+        """k_e times the strain beyond the expected one and the average [rad/s], n numbers.
+
+        Expected: load by the model [Nm], (n,).
+        """
+        if state.strain is None:
+            raise ArmsenseError(f'{self.name} needs strain readings; the state has none')
+        share, means, yields = 1.0 - math.exp(-dt / self.gains.mean_time), [], []
+        for k, (gain, per_load, strain, tau) in enumerate(zip(
+                self._feedback, self._per_load, state.strain.tolist(), expected.tolist(),
+                strict=True)):
+            bent = strain - tau * per_load if per_load else 0.0
+            mean = bent if self._mean is None else self._mean[k]
+            mean += share * (bent - mean)
+            means.append(mean)
+            yields.append(gain * (bent - mean))
+        self._mean = means
+        return yields
+
+
+@dataclass(frozen=True, kw_only=True)
+class KinematicCartesianGains(VelocityGains):
+    """Outer loop on the tool position, inner loop on the joint velocities."""
+
+    position: float = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
+    null_space: float = quantity(0.5, unit='1/s', low=0, high=10, text='pull to the mid-range')
+    threshold: float = quantity(0.05, unit='m/rad', above=0, high=1,
+                                text='singular value below which damping sets in')
+    damping: float = quantity(0.05, unit='m/rad', above=0, high=1)
+
+
+class KinematicCartesian(Kinematic):
+    """dq = J+ (dp_d + K (p_d - p)) + (1 - J+ J) k0 (q_mid - q), followed by the velocity loop.
+
+    Thesis 004, section 2.5.3, fig. 2.7. The task is the position of the tool's origin. J+ is
+    damped near singularities, where the tool then lags instead of the joints running away. Where
+    the reference is a motion of the joints, the tool follows theirs, and the freedom that is left
+    follows the joints themselves: dq_d + k0 (q_d - q) instead of the pull to the middle.
+    """
+
+    name = 'kinematic_cartesian'
+    Gains = KinematicCartesianGains
+
+    def __init__(self, model: Arm, gains: KinematicCartesianGains) -> None:
+        super().__init__(model, gains)
+        lower, upper = model.position_limits
+        self._middle = 0.5 * (lower + upper)
+
+    def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
+        """Velocity for the boards."""
+        q, task, pull = state.q, reference.task, None
+        if task is None:
+            position, J = self.model.tool_kinematics(reference.q)
+            task = TaskReference(position, J.dot(reference.dq))
+            pull = reference.dq + self.gains.null_space * (reference.q - q)
+        velocity = self.drivetrain.motor(self.velocity(q, task, pull))
+        return self.follow(state, velocity.tolist(), self.zero, dt)
+
+    def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
+        """Joint velocity that shall be driven [rad/s], (n,).
+
+        Args:
+            q: Joint angles [rad], (n,).
+            task: Motion of the tool.
+            pull: Joint velocity for the null space [rad/s], (n,). None: to the mid-range.
+        """
+        gains: KinematicCartesianGains = self.gains
+        position, J = self.model.tool_kinematics(q)   # J: (3, n)
+        dp = task.velocity + gains.position * (task.position - position)
+        if pull is None:
+            pull = gains.null_space * (self._middle - q)
+        dp -= J.dot(pull)
+        return pull + damped_solve(J, dp, gains.threshold, gains.damping)
+
+
+def damped_solve(J: Array, v: Array, threshold: float, damping: float) -> Array:
+    """Smallest dq with J dq = v, bounded at singularities, (n,).
+
+    J^T (J J^T + lambda^2 I)^-1 v with lambda^2 = damping^2 (1 - (sigma / threshold)^2) below the
+    threshold of the smallest singular value sigma and zero above it: exact where the arm is
+    dexterous, and no larger than |v| / min(threshold, damping) anywhere.
+    """
+    A = J.dot(J.T)
+    (a, b, c), (_, d, e), (_, _, f) = A.tolist()
+    # Adjugate and determinant: for three by three far cheaper than any factorisation.
+    u, w, z = d * f - e * e, c * e - b * f, b * e - c * d
+    det, trace = a * u + b * w + c * z, a + d + f
+    # The smallest eigenvalue is at least 4 det / trace^2.
+    if 4.0 * det <= (threshold * trace) ** 2:
+        return _damped(J, A, v, threshold, damping)
+    x, y, s = (v / det).tolist()
+    solution = np.array((u * x + w * y + z * s,
+                         w * x + (a * f - c * c) * y + (b * c - a * e) * s,
+                         z * x + (b * c - a * e) * y + (a * d - b * b) * s))
+    return np.asarray(solution.dot(J))
+
+
+def _damped(J: Array, A: Array, v: Array, threshold: float, damping: float) -> Array:
+    """`damped_solve` from the eigenvalues of A = J J^T, where the arm may be near singular."""
+    eigen = SelfAdjointEigenSolver(A)
+    values, vectors = eigen.eigenvalues(), eigen.eigenvectors()   # ascending; columns
+    sigma2 = max(float(values[0]), 0.0)
+    if sigma2 < threshold**2:
+        values = values + damping**2 * (1.0 - sigma2 / threshold**2)
+    return np.asarray(vectors.dot(vectors.T.dot(v) / values).dot(J))
