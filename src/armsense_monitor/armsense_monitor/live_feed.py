@@ -6,12 +6,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from armsense_monitor.feed import Feed, Topic, TOPICS
-from armsense_node.loop import (
-    DirectSubscription,
-    event_qos,
-    latched_qos,
-    StreamSubscription,
-)
+from armsense_node.loop import DirectSubscription, event_qos, latched_qos, StreamSubscription
 
 QUEUE = 200            # messages of a stream that wait between two looks
 

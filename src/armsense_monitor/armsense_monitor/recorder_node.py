@@ -40,14 +40,7 @@ from armsense_msgs.msg import (
 from armsense_node.health import Health, Level
 from armsense_node.health_topic import HealthTopic
 from armsense_node.lockstep import lockstep_qos
-from armsense_node.loop import (
-    DirectSubscription,
-    event_qos,
-    latched_qos,
-    Loop,
-    run_node,
-    WaitSet,
-)
+from armsense_node.loop import DirectSubscription, event_qos, latched_qos, Loop, run_node, WaitSet
 from armsense_node.parameters import declare, LockstepParameters
 from armsense_node.payload import TOPIC as PAYLOAD
 

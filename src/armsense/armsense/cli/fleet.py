@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from armsense.cli.command import table
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import judge
 from armsense.identify.model import IdentifiedModel
@@ -159,17 +159,16 @@ def judge_day(subject: Subject,
 
 def show_fleet(report: dict[str, Any], console: Console) -> None:
     """The table of all days."""
-    table = Table(title=f'{report["robot"]}: one model per arm and day')
-    for heading in ('arm', 'day', 'bags', 'error %', 'mass [kg]', 'Coulomb [Nm]',
-                    'first model %', 'verdict'):
-        table.add_column(heading, no_wrap=heading == 'day',
-                         justify='left' if heading in ('arm', 'day', 'verdict') else 'right')
+    days = table(f'{report["robot"]}: one model per arm and day',
+                 ('arm', 'day', 'bags', 'error %', 'mass [kg]', 'Coulomb [Nm]', 'first model %',
+                  'verdict'), left=('arm', 'day', 'verdict'))
+    days.columns[1].no_wrap = True
     for row in report['days']:
         cells = [row['arm'], row['date'], str(len(row['files']))]
         if 'error' in row:
-            table.add_row(*cells, '-', '-', '-', '-', row['error'])
+            days.add_row(*cells, '-', '-', '-', '-', row['error'])
             continue
-        table.add_row(*cells, f'{row["cross_validated_percent"]:.2f}', f'{row["mass_kg"]:.3f}',
-                      ' '.join(f'{c:.3f}' for c in row['coulomb_nm']),
-                      f'{row["first_model_percent"]:.2f}', row['verdict'])
-    console.print(table)
+        days.add_row(*cells, f'{row["cross_validated_percent"]:.2f}', f'{row["mass_kg"]:.3f}',
+                     ' '.join(f'{c:.3f}' for c in row['coulomb_nm']),
+                     f'{row["first_model_percent"]:.2f}', row['verdict'])
+    console.print(days)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from armsense.jobs.outputs import report_name, together
 from armsense.report import figures
 from armsense.report.content import content
 from armsense.report.evidence import Evidence
-from armsense.report.numbers import significant, with_interval
 
 FOLDER = Path(__file__).parent
 STATES = {'alone': 'identified', 'combined': 'in a sum', 'weak': 'CAD, below noise',
           'silent': 'CAD, never felt'}
+MINUS = '\N{MINUS SIGN}'
 
 
 def write_all(job: Identification, out: Path) -> tuple[Path, Path, Path]:
@@ -67,3 +68,27 @@ def draw(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> dict
 
 def _safe(svg: str) -> Markup:
     return Markup(svg)   # our own figures, not a stranger's text
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """A few significant digits without exponent where possible; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return '–'
+    if value == 0.0:
+        return '0'
+    exponent = math.floor(math.log10(abs(value)))
+    if -5 <= exponent < 6:
+        text = f'{value:.{max(0, digits - 1 - exponent)}f}'
+    else:
+        mantissa, power = f'{value:.{digits - 1}e}'.split('e')
+        text = f'{mantissa}·10^{int(power)}'
+    return text.replace('-', MINUS)
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """Value and half width of its interval, both to the second digit of the half width."""
+    half = 0.5 * (high - low)
+    if not (half > 0.0 and math.isfinite(half)):
+        return significant(value)
+    places = min(8, max(0, 1 - math.floor(math.log10(half))))
+    return f'{value:.{places}f} ± {half:.{places}f}'.replace('-', MINUS)
