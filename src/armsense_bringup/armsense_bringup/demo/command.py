@@ -26,11 +26,9 @@ from rich.table import Table
 from armsense.cli.command import os_error
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
-from armsense_bringup.demo.figure import draw
+from armsense_bringup.demo.figure import draw, draw_strip
 from armsense_bringup.demo.report import read_run, Run
-from armsense_bringup.demo.run import run
-from armsense_bringup.demo.scenario import Demo
-from armsense_bringup.demo.web import web_monitor
+from armsense_bringup.demo.run import Demo, run, web_monitor
 from armsense_bringup.workspace.own_domain import keep_apart
 
 RUNS = {'resume': 'with reaction', 'ignore': 'without reaction'}   # reaction: what it is called
@@ -82,8 +80,8 @@ def _watched(options: argparse.Namespace, root: Path, folder: Path,
         yield
         return
     with web_monitor(options.arm, root / 'launch' / 'arm.launch.xml', folder,
-                     options.web_port) as page:
-        console.print(f'watch it at [bold]{page.url}[/bold], token {page.token}')
+                     options.web_port) as (url, token):
+        console.print(f'watch it at [bold]{url}[/bold], token {token}')
         yield
 
 
@@ -142,7 +140,6 @@ def _draw_strip(arm: str, run_: Run, folder: Path, console: Console) -> None:
     if not run_.touches:
         return
     try:
-        from armsense_bringup.demo.pictures import draw_strip
         draw_strip(Demo.of(arm), run_, folder / 'strip.png')
     except Exception as error:
         console.print(f'no pictures on this machine (apt install libegl1): {error}')
