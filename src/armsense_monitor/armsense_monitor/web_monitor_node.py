@@ -15,12 +15,10 @@ from rclpy.node import Node
 
 from armsense.model import Arm
 from armsense.schema import quantity
-from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
-from armsense_monitor.arm_remote import ArmRemote
-from armsense_monitor.feed import Feed
-from armsense_monitor.live_feed import LiveFeed
+from armsense_monitor.feed import Feed, LiveFeed
 from armsense_monitor.page_guard import PageGuard
+from armsense_monitor.view_control import Access, ArmRemote
 from armsense_monitor.web_view import WebView
 from armsense_node.health import Health
 from armsense_node.health_topic import HealthTopic
