@@ -14,8 +14,7 @@ from armsense_control.collision_inbox import CollisionInbox
 from armsense_control.controller_parameters import ControllerParameters
 from armsense_msgs.msg import MotorCommands, MotorStates
 from armsense_node.lockstep import lockstep_qos
-from armsense_node.loop import stream_qos, StreamPublisher, StreamSubscription
-from armsense_node.state_time import state_time
+from armsense_node.loop import state_time, stream_qos, StreamPublisher, StreamSubscription
 
 PERIOD = 0.001   # [s] taken for the first state
 

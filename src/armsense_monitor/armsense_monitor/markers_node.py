@@ -18,8 +18,7 @@ from armsense.schema import quantity
 from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
 from armsense_monitor.feed import Feed, LiveFeed
-from armsense_node.health import Health, Level
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic, Level
 from armsense_node.loop import PacedLoop, run_node
 from armsense_node.parameters import ArmParameters, declare
 

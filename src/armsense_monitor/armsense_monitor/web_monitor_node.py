@@ -20,8 +20,7 @@ from armsense_monitor.feed import Feed, LiveFeed
 from armsense_monitor.page_guard import PageGuard
 from armsense_monitor.view_control import Access, ArmRemote
 from armsense_monitor.web_view import WebView
-from armsense_node.health import Health
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic
 from armsense_node.loop import PacedLoop, run_node
 from armsense_node.parameters import ArmParameters, declare
 
