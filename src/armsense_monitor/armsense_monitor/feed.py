@@ -159,11 +159,7 @@ class LiveFeed:
         self._sources = [(name, _subscribe(node, name, topic)) for name, topic in TOPICS.items()]
 
     def drain(self, shown: bool = True) -> None:
-        """Take what has arrived.
-
-        Args:
-            shown: False: throw it away, while a bag is looked at.
-        """
+        """Take what has arrived; not shown: throw it away, while a bag is looked at."""
         for name, source in self._sources:
             for message in source.drain():
                 if shown:

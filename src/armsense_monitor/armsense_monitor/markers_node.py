@@ -67,13 +67,7 @@ class MarkersNode(Node):
 
 
 def markers(model: Arm, history: ArmHistory, stamp: Any) -> MarkerArray:
-    """Markers of the newest state; those that do not apply are deleted.
-
-    Args:
-        model: The arm.
-        history: Its state.
-        stamp: Time message for the headers.
-    """
+    """Markers of the newest state, with a time message; those that do not apply are deleted."""
     found = MarkerArray()
     if history.position is not None:
         found.markers += _residuals(model, history)

@@ -21,12 +21,9 @@ class BagPanel:
 
     def __init__(self, gui: viser.GuiApi, folder: Path,
                  allowed: Callable[[viser.GuiEvent], bool]) -> None:
-        """Make the tab.
+        """Offer the bags of a folder.
 
-        Args:
-            gui: Where.
-            folder: Whose bags can be picked.
-            allowed: Whether the page that pressed something may change what all pages show.
+        allowed: Whether the page that pressed something may change what all pages show.
         """
         self.playback: BagPlayback | None = None
         self.restarted = False          # the history must begin anew
@@ -54,12 +51,7 @@ class BagPanel:
         self._note.content = f'{len(names)} bags below `{self._folder}`'
 
     def open(self, path: Path, at: float | None = None) -> None:
-        """Show a bag.
-
-        Args:
-            path: File or folder.
-            at: Go there [s after its begin] and stay; None: play from the begin.
-        """
+        """Show a bag, paused `at` [s] after its begin; None: play it from the begin."""
         self.playback = BagPlayback(path)
         self.restarted = True
         self._wanted = at

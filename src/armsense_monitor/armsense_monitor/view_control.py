@@ -38,11 +38,7 @@ class Access:
     """Pages that may control the arm."""
 
     def __init__(self, token: str = '') -> None:
-        """Begin with none.
-
-        Args:
-            token: To be entered; empty: a random one.
-        """
+        """Begin with none; an empty token: a random one."""
         self.token = token or secrets.token_hex(6)
         self._allowed: set[int] = set()
         self._closed_until = 0.0
@@ -51,13 +47,7 @@ class Access:
         return page in self._allowed
 
     def enter(self, page: int, token: str, now: float) -> str:
-        """Try a token; why it was refused, or nothing.
-
-        Args:
-            page: Number of the connection.
-            token: What the user typed.
-            now: Monotonic time [s].
-        """
+        """Try what was typed in a page, at a monotonic time [s]; why it is refused, or nothing."""
         if now < self._closed_until:
             return 'too fast: wait a second'
         if not secrets.compare_digest(token.strip().encode(), self.token.encode()):
@@ -76,13 +66,13 @@ class ArmRemote:
 
     def __init__(self, node: Node, history: ArmHistory, driver: str, controller: str,
                  limits: tuple[ArrayLike, ArrayLike], jogging: bool) -> None:
-        """Make the clients.
+        """Make the clients of two nodes.
 
         Args:
             node: The monitor.
             history: Where the arm is.
-            driver: Name of the driver's node.
-            controller: Name of the controller's node.
+            driver: Name of a node.
+            controller: Name of a node.
             limits: Lowest and highest joint angles [rad], each (n,).
             jogging: Whether joints may be moved by hand: in simulation.
         """

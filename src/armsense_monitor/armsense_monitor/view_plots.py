@@ -10,8 +10,7 @@ from viser import uplot
 
 from armsense.types import Array
 from armsense_monitor import view_html
-from armsense_monitor.arm_history import ArmHistory, Event
-from armsense_monitor.time_series import thin, Window
+from armsense_monitor.arm_history import ArmHistory, Event, thin, Window
 
 POINTS = 240                 # of a line: about the pixels of a phone
 COLORS = ('#1c7ed6', '#f08c00', '#2b8a3e', '#9c36b5', '#e8590c', '#c2255c', '#0c8599')

@@ -38,12 +38,7 @@ class Health(NamedTuple):
 
 
 def loop_health(report: LoopReport, ticks_before: int = -1) -> Health:
-    """How well a loop keeps its time.
-
-    Args:
-        report: Since the loop began.
-        ticks_before: Its cycles at the last report; as many now: it stands still.
-    """
+    """How well a loop keeps its time; as many ticks as before: it stands still."""
     values = {'cycles': report.ticks, 'missed': report.missed,
               'period p50 [us]': report.period_us.p50,
               'response p99 [us]': report.response_us.p99,
@@ -92,12 +87,7 @@ class HealthTopic:
     """The topic `diagnostics` of a node; asks and publishes in the executor's thread."""
 
     def __init__(self, node: Node, health: Callable[[], Sequence[Health]]) -> None:
-        """Begin.
-
-        Args:
-            node: In whose name it speaks.
-            health: Parts of the node; none: nothing is published.
-        """
+        """Begin; where `health` tells of no part of the node nothing is published."""
         self._node, self._health = node, health
         self._publisher = node.create_publisher(DiagnosticArray, 'diagnostics', 1)
         node.create_timer(PERIOD, self._publish)

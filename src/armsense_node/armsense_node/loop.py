@@ -96,13 +96,7 @@ class Loop:
         return self._idle.wait(timeout)
 
     def run(self, realtime: bool = False, cpu: int = ANY_CPU, priority: int = PRIORITY) -> None:
-        """Runs in this thread until `stop`.
-
-        Args:
-            realtime: At the priority that the system grants.
-            cpu: With `realtime`: core that the loop and the threads that wake it stay on.
-            priority: With `realtime`: 1 to 49.
-        """
+        """Runs in this thread until `stop`, with what `realtime_privileges` grants if wanted."""
         self._idle.clear()
         _know_all_modules()
         # What there is now stays until the loop ends. Left to the garbage collector, looking

@@ -119,13 +119,7 @@ def _live(options: argparse.Namespace, console: Console) -> Path:
 
 
 def record_live(folder: Path, seconds: float, tell: Callable[[float], None]) -> Path:
-    """Record the topics of the running arm.
-
-    Args:
-        folder: To make; it must not exist.
-        seconds: Wall-clock time.
-        tell: Called with the seconds so far.
-    """
+    """Record the topics of the running arm into a new folder; tells the seconds so far."""
     command = [sys.executable, '-m', RECORDER, '--ros-args', '-p', f'bag:={folder}']
     with subprocess.Popen(command) as recorder:
         try:

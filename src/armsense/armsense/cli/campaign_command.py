@@ -114,18 +114,14 @@ def _show(report: dict[str, Any], console: Console) -> None:
                   f'{report["link_observable"]} contacts that tell it; touched at '
                   f'{report["speed_mps"][0]:g} to {report["speed_mps"][-1]:g} m/s, sensor noise '
                   f'times {report["noise"]:g}')
-    _show_goals(report, console)
-    for kind in ('missed_cases', 'unobservable_cases'):
-        for text in report[kind][:MOST_CASES]:
-            console.print(f'  {kind.split("_")[0]}: {text}')
-    console.print(NOTE)
-
-
-def _show_goals(report: dict[str, Any], console: Console) -> None:
     for goal in report['goals']:
         text = f'{goal["goal"]}: {_cell(goal["got"])} ({goal["wanted"]})'
         console.print(f'  met     {text}' if goal['met'] else
                       f'  not met {text}: {goal["why"]}', soft_wrap=True, markup=False)
+    for kind in ('missed_cases', 'unobservable_cases'):
+        for text in report[kind][:MOST_CASES]:
+            console.print(f'  {kind.split("_")[0]}: {text}')
+    console.print(NOTE)
 
 
 def _cell(value: Any) -> str:

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from armsense.errors import ArmsenseError
@@ -62,6 +63,12 @@ def table(title: str, columns: Sequence[str], left: Collection[str] = ()) -> Tab
     for column in columns:
         out.add_column(column, justify='left' if column in left else 'right')
     return out
+
+
+def step_bar(transient: bool = False) -> Progress:
+    """Shows what is done now, and how far it is."""
+    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
+                    console=Console(stderr=True), transient=transient)
 
 
 def add_bag_options(parser: argparse.ArgumentParser) -> None:

@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from armsense.cli.command import answer, console, table
-from armsense.cli.fleet import Fleet, show_fleet
+from armsense.cli.command import answer, console, step_bar, table
+from armsense.cli.fleet import run_fleet, show_fleet
 from armsense.identify.estimation.choices import ESTIMATORS, PREPROCESSING
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.identify_job import find_payload, Identification, payload_words, run, Subject
@@ -79,7 +78,7 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
     """One model of all recordings."""
     if options.out:
         check_target(options.out, 'model.yaml')
-    with _bar() as bar:
+    with step_bar(transient=True) as bar:
         task = bar.add_task('', total=1.0)
         job = run(subject, expand(options.data), expand(options.validate),
                   lambda share, step: bar.update(task, completed=share, description=step))
@@ -101,18 +100,13 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
 
 def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
     """One model per arm and day."""
-    with _bar() as bar:
+    with step_bar(transient=True) as bar:
         task = bar.add_task('identifying', total=None)
-        fleet = Fleet(subject, expand(options.data), options.fleet)
-        report = fleet.run(options.jobs, options.dask,
+        report = run_fleet(subject, expand(options.data), options.fleet, options.jobs,
+                           options.dask,
                            lambda done, total: bar.update(task, completed=done, total=total))
     show_fleet(report, console)
     return report
-
-
-def _bar() -> Progress:
-    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
-                    console=Console(stderr=True), transient=True)
 
 
 def show(job: Identification, console: Console) -> None:

@@ -1,4 +1,7 @@
-"""What the actions of `identification_server` let a worker do; commands do the same in place."""
+"""What the actions of `identification_server` let a worker do; commands do the same in place.
+
+An arm is told by its name or yaml file, a model by its file; empty: the nominal model.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +39,7 @@ class Outcome(NamedTuple):
 
 
 def design(arm: str, out: str, model: str, options: dict[str, Any], tell: Tell) -> Outcome:
-    """Design an excitation and write it; tells `SearchStep`.
-
-    Args:
-        arm: Name or yaml file.
-        out: File to write.
-        model: Identified model.yaml; empty: the nominal model.
-        options: Some of `DesignOptions`.
-        tell: Is given the progress.
-    """
+    """Design an excitation, with some `DesignOptions`, and write it; tells `SearchStep`."""
     check_target(Path(out), 'excite.yaml')
     chosen = schema.load(DesignOptions, options, 'goal')
     loaded = Arm.load(arm, model or None)
@@ -60,15 +55,7 @@ def design(arm: str, out: str, model: str, options: dict[str, Any], tell: Tell) 
 
 
 def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -> Outcome:
-    """Identify and write model and report; tells (share, step).
-
-    Args:
-        bags: Recordings.
-        arm: Name or yaml file.
-        out: Model file to write.
-        method: One of `METHODS`.
-        tell: Is given the progress.
-    """
+    """Identify by one of `METHODS` and write model and report; tells (share, step)."""
     from armsense.report.page import write_all
     if method not in METHODS:
         raise UnknownName('method', method, METHODS)
@@ -88,17 +75,9 @@ def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -
 
 def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: int,
           namespace: str, tell: Tell) -> Outcome:
-    """Check a recording and write into it what it is; a failed check is an error.
+    """Check the recording of a motion, and write into it what it is; a failed check is an error.
 
-    Args:
-        bag: Folder of the recording.
-        file: Motion that was driven.
-        arm: Name or yaml file.
-        model: Identified model.yaml; empty: the nominal model.
-        start: Stamp at which the motion began [s].
-        periods: Of the motion.
-        namespace: Of the arm.
-        tell: Nothing is told.
+    start: Stamp at which the motion of `file` began [s].
     """
     loaded = Arm.load(arm, model or None)
     motion = read_motion(file, loaded.name).trajectory(periods)

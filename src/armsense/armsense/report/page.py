@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from armsense.jobs.identify_job import Identification
 from armsense.jobs.outputs import report_name, together
@@ -55,19 +54,15 @@ def draw(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> dict
     terms = {term: [row for row in facts['drive'] if row['term'] == term]
              for term in model.drive.terms}
     return {
-        'torque': [_safe(figures.torque_figure(model, evidence, k)) for k in range(n)],
-        'friction': [_safe(figures.friction_figure(model, evidence, k)) for k in range(n)],
-        'forest': {kind: _safe(figures.forest_figure(rows, rows[0]['unit'], kind.split()[0]))
+        'torque': [figures.torque_figure(model, evidence, k) for k in range(n)],
+        'friction': [figures.friction_figure(model, evidence, k) for k in range(n)],
+        'forest': {kind: figures.forest_figure(rows, rows[0]['unit'], kind.split()[0])
                    for kind, rows in kinds.items()},
-        'terms': {term: _safe(figures.forest_figure(rows, rows[0]['unit'], f'term-{term}', 3.3))
+        'terms': {term: figures.forest_figure(rows, rows[0]['unit'], f'term-{term}', 3.3)
                   for term, rows in terms.items()},
-        'trajectory': _safe(figures.trajectory_figure(model, evidence)),
-        'singular': _safe(figures.singular_figure(evidence)),
-        'whiteness': _safe(figures.whiteness_figure(model, evidence))}
-
-
-def _safe(svg: str) -> Markup:
-    return Markup(svg)   # our own figures, not a stranger's text
+        'trajectory': figures.trajectory_figure(model, evidence),
+        'singular': figures.singular_figure(evidence),
+        'whiteness': figures.whiteness_figure(model, evidence)}
 
 
 def significant(value: float | None, digits: int = 3) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -22,15 +23,8 @@ ZOOM = (0.05, 0.12)   # [s] before and after the first contact
 SIZE = (480, 400)     # [pixels] of one picture of the strip
 
 
-def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> None:
-    """Write the figure.
-
-    Args:
-        with_reaction: The run that reacts.
-        without: The same run without reaction.
-        joints: Names.
-        path: PNG file.
-    """
+def draw(with_reaction: Run, without: Run, joints: Sequence[str], path: Path) -> None:
+    """Write the figure of both runs, a PNG file."""
     figure, axes = plt.subplots(3, 1, figsize=(9.0, 8.2), height_ratios=(1.0, 1.0, 1.1),
                                 constrained_layout=True)
     run = with_reaction
@@ -48,7 +42,7 @@ def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> Non
     plt.close(figure)
 
 
-def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
+def _positions(axis: Axes, run: Run, joints: Sequence[str]) -> None:
     for k, name in enumerate(joints):
         axis.plot(run.time[::10], run.position[::10, k], color=COLOURS[k], label=name)
     axis.set_ylabel('joint angle [rad]')
@@ -58,7 +52,7 @@ def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
                    fontsize=10, loc='left')
 
 
-def _residuals(axis: Axes, run: Run, joints: list[str]) -> None:
+def _residuals(axis: Axes, run: Run, joints: Sequence[str]) -> None:
     share = run.residual / run.threshold
     for k, _ in enumerate(joints):
         axis.plot(run.residual_time, share[:, k], color=COLOURS[k], lw=1.0)

@@ -6,7 +6,7 @@ the same run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,7 @@ class Demo:
     """Scenario and goal for one arm."""
 
     arm: str
+    joints: tuple[str, ...]
     home: tuple[float, ...]                                  # [rad] where the motion begins
     goal: tuple[float, ...]                                  # [rad] where it ends
     swing: float                                             # [s] for the motion
@@ -68,8 +69,8 @@ class Demo:
         side = -PUSH * side / np.linalg.norm(side)
         fastest = point_to_point(home, there, Limits.of(model), model).duration
         return cls(
-            arm=arm, home=tuple(home.tolist()), goal=tuple(there.tolist()),
-            swing=max(SWING, round(1.05 * fastest, 2)),
+            arm=arm, joints=tuple(model.joint_names), home=tuple(home.tolist()),
+            goal=tuple(there.tolist()), swing=max(SWING, round(1.05 * fastest, 2)),
             obstacle=tuple(hand.tolist()), pushed_link=last,
             push_point=tuple(to_tool[:3, 3].tolist()), push=tuple(side.tolist()))
 
@@ -91,17 +92,9 @@ class Demo:
         path.write_text(yaml.safe_dump({'events': events}))
 
 
-def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, folder: Path,
-        lockstep: bool = True) -> tuple[Path, float, float]:
-    """Run the demo once.
-
-    Args:
-        demo: What happens.
-        joints: Names of the arm's joints.
-        reaction: To collisions.
-        launch_file: `arm.launch.xml`.
-        folder: Where scenario and bag go.
-        lockstep: Virtual time; False: the wall clock.
+def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
+        lockstep: bool) -> tuple[Path, float, float]:
+    """Run the demo once, in virtual time or by the wall clock; scenario and bag go to `folder`.
 
     Returns:
         The bag, and the stamps at which the motion began and the run was over [s].
@@ -119,9 +112,9 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
         client.find_controller()
         client.wait_enabled()
         begin = START if lockstep else client.time + 1.0
-        rest = [0.0] * len(joints)
+        rest = [0.0] * len(demo.joints)
         goal = client.send([Waypoint(0.0, demo.home, rest),
-                            Waypoint(demo.swing, demo.goal, rest)], joints, begin)
+                            Waypoint(demo.swing, demo.goal, rest)], demo.joints, begin)
         outcome = client.ending(goal)
         client.wait(lambda: client.time > begin or outcome.done(),
                     what='the begin of the motion')
@@ -138,13 +131,7 @@ def run(demo: Demo, joints: Sequence[str], reaction: str, launch_file: Path, fol
 
 @contextlib.contextmanager
 def web_monitor(arm: str, launch_file: Path, bags: Path, port: int) -> Iterator[tuple[str, str]]:
-    """Serve one page that sees both runs and their bags, until the end of the block.
-
-    Args:
-        arm: That is shown.
-        launch_file: `arm.launch.xml`, of which only the monitor is started.
-        bags: Folder of the bag picker.
-        port: Of the page, or the next free one.
+    """Serve one page that sees both runs and their bags, at `port` or the next free one.
 
     Yields:
         Its address, and the token that unlocks its buttons.

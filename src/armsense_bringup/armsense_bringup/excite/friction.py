@@ -21,7 +21,7 @@ from armsense.identify.friction.sweep import evaluate_sweep, FrictionSweep, Join
 from armsense.jobs.identify_job import recorded_motion, Subject
 from armsense.model import Arm
 from armsense.recordings.bag_files import BagFacts
-from armsense_bringup.excite.run import drive, run_bar
+from armsense_bringup.excite.run import drive
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,8 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         return {'file': str(file)}
     bag = options.bag or options.out / 'bag'
     if options.bag is None:
-        with run_bar(Console(stderr=True)) as bar:
-            drive(file, 1, bag, options.arm, bar)
+        drive(file, 1, bag, options.arm)
     found = evaluate(sweep, bag, options.arm)
     show(found, model, console)
     result = {'arm': model.name, 'bag': str(bag), 'joints': [_plain(f, model) for f in found]}

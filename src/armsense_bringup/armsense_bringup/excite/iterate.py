@@ -25,7 +25,7 @@ from armsense.model import Arm
 from armsense.report.page import write_all
 from armsense.trajectory import sample_grid
 from armsense.trajectory.limits import motion_torque
-from armsense_bringup.excite.run import drive, run_bar
+from armsense_bringup.excite.run import drive
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,8 +61,7 @@ def iterate(options: argparse.Namespace, console: Console) -> list[dict[str, Any
         console.print(f'round {number}: designing, driving, identifying')
         excitation = design(options, before, folder / 'excite.yaml', seed=number)
         bag = folder / 'bag'
-        with run_bar(Console(stderr=True)) as bar:
-            drive(folder / 'excite.yaml', options.periods, bag, options.arm, bar, model_path)
+        drive(folder / 'excite.yaml', options.periods, bag, options.arm, model_path)
         # The model of the earlier rounds has never seen this motion: a fair test of it.
         job = identify(Subject.of_arm(options.arm), [*bags, bag])
         model_path, *_ = write_all(job, folder / 'model.yaml')

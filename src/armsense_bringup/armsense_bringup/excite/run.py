@@ -17,9 +17,8 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from armsense.cli.command import answer
+from armsense.cli.command import answer, step_bar
 from armsense.errors import ArmsenseError
 from armsense.jobs.motion_file import read_motion
 from armsense_bringup.launch.plan import load
@@ -59,26 +58,21 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     bag = options.bag or options.file.with_name(options.file.stem + '_bag')
     if bag.exists():
         raise ArmsenseError(f'the bag {bag} exists already; choose another name or remove it')
-    with run_bar(console) as bar:
-        said = drive_running(options.file, periods, bag, options.namespace, bar) if options.live \
-            else drive(options.file, periods, bag, options.arm or motion.arm, bar, options.model)
+    if options.live:
+        said = drive_running(options.file, periods, bag, options.namespace)
+    else:
+        said = drive(options.file, periods, bag, options.arm or motion.arm, options.model)
     console.print(f'recorded: {bag}', soft_wrap=True)
     for sentence in said.split('; '):
         console.print(f'  {sentence}')
     return {'bag': str(bag), 'periods': periods, 'checks': said}
 
 
-def drive(file: Path, periods: int, bag: Path, arm: str, bar: Progress,
-          model: Path | None = None) -> str:
-    """Drive a simulated arm in lock-step and record; what the checks of the recording said.
+def drive(file: Path, periods: int, bag: Path, arm: str, model: Path | None = None) -> str:
+    """Drive a simulated arm in lock-step, with an identified model if one is given, and record.
 
-    Args:
-        file: Motion.
-        periods: How often.
-        bag: Folder to make.
-        arm: Name.
-        bar: Shows where the run is.
-        model: That the arm is driven with; None: the nominal one.
+    Returns:
+        What the checks of the recording said.
     """
     keep_apart()
     launch_file = Path(os.environ['ARMSENSE_ROOT']) / 'launch' / 'arm.launch.xml'
@@ -89,23 +83,21 @@ def drive(file: Path, periods: int, bag: Path, arm: str, bar: Progress,
         arguments['model'] = str(model.absolute())
     with Supervisor(load(launch_file, arguments)) as supervisor, \
             ArmClient('excite', failure=lambda: supervisor.failure) as client:
-        return _carry_out(client, file, periods, bag, bar)
+        return _carry_out(client, file, periods, bag)
 
 
-def drive_running(file: Path, periods: int, bag: Path, namespace: str, bar: Progress) -> str:
+def drive_running(file: Path, periods: int, bag: Path, namespace: str) -> str:
     """The same with the arm that runs in a namespace."""
     with ArmClient('excite', namespace) as client:
         try:
             client.find_action(RunExcitation, ACTION)
         except ArmsenseError as error:
             raise ArmsenseError(f'{error}; launch it with identification:=true') from error
-        return _carry_out(client, file, periods, bag, bar)
+        return _carry_out(client, file, periods, bag)
 
 
-def _carry_out(client: ArmClient, file: Path, periods: int, bag: Path, bar: Progress) -> str:
+def _carry_out(client: ArmClient, file: Path, periods: int, bag: Path) -> str:
     """Ctrl-C comes back when the arm has stopped."""
-    task = bar.add_task('starting', total=1.0)
-
     def tell(message: RunExcitation.Impl.FeedbackMessage) -> None:
         feedback = message.feedback
         bar.update(task, completed=feedback.progress, description=(
@@ -113,16 +105,12 @@ def _carry_out(client: ArmClient, file: Path, periods: int, bag: Path, bar: Prog
 
     goal = RunExcitation.Goal(file=str(file.absolute()), periods=periods,
                               bag=str(bag.absolute()))
-    answer = client.carry_out(RunExcitation, ACTION, goal, A_DAY, tell)
+    with step_bar() as bar:
+        task = bar.add_task('starting', total=1.0)
+        answer = client.carry_out(RunExcitation, ACTION, goal, A_DAY, tell)
     if answer.status != GoalStatus.STATUS_SUCCEEDED:
         raise ArmsenseError(answer.result.message)
     return str(answer.result.message)
-
-
-def run_bar(console: Console) -> Progress:
-    """Shows where a run is."""
-    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
-                    console=console)
 
 
 if __name__ == '__main__':

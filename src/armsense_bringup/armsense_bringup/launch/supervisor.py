@@ -61,13 +61,7 @@ class Supervisor:
     def __init__(self, plan: Sequence[ProcessSpec],
                  echo: Callable[[OutputLine], None] | None = None,
                  timeouts: Timeouts | None = None) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            plan: From `plan.load`.
-            echo: Called with each line, in the supervisor's thread.
-            timeouts: Of processes that shall stop.
-        """
+        """Prepare; nothing is started yet. `echo` gets each line, in the supervisor's thread."""
         self._processes = [_Supervised(spec) for spec in plan]
         self._output = OutputRecord(echo)
         self.wait_for_line = self._output.wait_for
