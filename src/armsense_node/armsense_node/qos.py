@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 
 def stream_qos() -> QoSProfile:
     """A stream at control rate: best effort, only the newest message counts."""
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 def event_qos(depth: int = 16) -> QoSProfile:
     """Events that must all arrive, such as a collision: reliable, in order."""
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
 
 
 def latched_qos() -> QoSProfile:
     """A state that late joiners must see too, such as the driver's mode: reliable, kept."""
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                      durability=DurabilityPolicy.TRANSIENT_LOCAL)
