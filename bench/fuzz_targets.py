@@ -21,7 +21,7 @@ from armsense.model.model_file import ModelFile, Provenance
 from armsense.recordings.bag_files import storage_files
 from armsense.recordings.bag_reader import read_bag
 from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
-from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.language import LaunchError
 from armsense_bringup.launch.plan import load as load_launch
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise

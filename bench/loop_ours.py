@@ -16,16 +16,14 @@ from rclpy.node import Node
 
 from armsense_msgs.msg import BaseResidual, MotorCommands, MotorStates, Residual
 from armsense_node.loop import (
-    exact_timers,
-    Histogram,
-    LoopStatistics,
     PacedLoop,
     ReactiveLoop,
-    realtime_privileges,
     run_node,
     StreamPublisher,
     StreamSubscription,
 )
+from armsense_node.loop_realtime import exact_timers, realtime_privileges
+from armsense_node.loop_statistics import Histogram
 
 N = 4            # joints
 PERIOD = 1e-3    # [s]
@@ -180,8 +178,7 @@ class BaseReaction(Answering):
 
 def bare() -> int:
     """A loop that only sleeps: what this machine itself does to a period of one millisecond."""
-    statistics = LoopStatistics()
-    loop = PacedLoop(PERIOD, lambda tick: None, statistics=statistics)
+    loop = PacedLoop(PERIOD, lambda tick: None)
     exact_timers()
     if 'realtime:=true' in sys.argv:
         realtime_privileges()
@@ -189,7 +186,7 @@ def bare() -> int:
     try:
         loop.run()
     except KeyboardInterrupt:
-        report = statistics.report()
+        report = loop.statistics.report()
         say(json.dumps({'missed_percent': report.missed_percent,
                         'lateness_us': report.lateness_us._asdict()}))
     return 0

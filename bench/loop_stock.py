@@ -14,7 +14,8 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
 from armsense_msgs.msg import MotorCommands, MotorStates
-from armsense_node.loop import Histogram, stream_qos
+from armsense_node.loop import stream_qos
+from armsense_node.loop_statistics import Histogram
 
 N = 4            # joints
 PERIOD = 1e-3    # [s]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from armsense_bringup.launch.parameters import ParameterValue
-from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.language import ParameterValue
+from armsense_bringup.launch.plan import ProcessSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = 100.0         # [Hz]

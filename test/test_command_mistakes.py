@@ -1,5 +1,6 @@
 """Ordinary mistakes on the command line end with one line, before the work, and no traceback."""
 
+import functools
 from pathlib import Path
 import subprocess
 
@@ -9,7 +10,6 @@ from armsense.cli import calibrate_command, campaign_command, replay_command
 from armsense_bringup import command_line
 from armsense_bringup.demo import command as demo_command
 from armsense_bringup.excite import run as excite_run
-from armsense_bringup.workspace import build, doctor
 from armsense_bringup.workspace.workspace import Workspace
 
 
@@ -55,9 +55,8 @@ def test_demo_build_and_doctor_end_without_a_traceback(here, monkeypatch, capsys
         monkeypatch.setattr(Workspace, name, stop(error))
     monkeypatch.setattr(demo_command, '_run', stop(error))
     monkeypatch.setattr('sys.argv', ['armsense'])
-    for main in (demo_command.main, build.main,
-                 lambda: command_line.main(str(here), ['demo']),
-                 lambda: doctor.live(Workspace(here), [])):
+    for main in (demo_command.main, *(functools.partial(command_line.main, str(here), words)
+                                      for words in (['demo'], ['build'], ['doctor', '--live']))):
         assert main() == code
         said = capsys.readouterr().err.strip()
         assert '\n' not in said

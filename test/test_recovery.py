@@ -29,8 +29,7 @@ import yaml
 
 from armsense.boards.load_cells.line_format import encode_line
 from armsense.model import Arm
-from armsense_bringup.launch.plan import load
-from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.plan import load, ProcessSpec
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import DriverMode, LoadCells, MotorCommands
 from armsense_node.health import Health, Level, parts_of

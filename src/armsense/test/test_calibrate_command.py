@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.signal
 
-from armsense.cli import calibrate_command, live_bag
+from armsense.cli import calibrate_command
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
@@ -117,19 +117,19 @@ def test_a_live_arm_is_recorded_until_the_time_is_over(tmp_path, monkeypatch):
         'except KeyboardInterrupt:\n'
         '    (folder / "closed").touch()\n')
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    monkeypatch.setattr(live_bag, 'RECORDER', 'fake_recorder')
+    monkeypatch.setattr(calibrate_command, 'RECORDER', 'fake_recorder')
     bag = tmp_path / 'bag'
 
     def tell(now):
         while not bag.exists():       # until the recorder is up
             time.sleep(0.01)
 
-    assert live_bag.record_live(bag, 0.01, tell) == bag
+    assert calibrate_command.record_live(bag, 0.01, tell) == bag
     assert (bag / 'closed').exists()
 
 
 def test_a_recorder_that_ends_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_bag, 'RECORDER', 'armsense.no_such_module')
+    monkeypatch.setattr(calibrate_command, 'RECORDER', 'armsense.no_such_module')
     with pytest.raises(ArmsenseError, match='the recorder ended'):
-        live_bag.record_live(tmp_path / 'bag', 60.0, lambda now: None)
+        calibrate_command.record_live(tmp_path / 'bag', 60.0, lambda now: None)
 

@@ -16,7 +16,7 @@ QUICK = ['--arm', 'crs_a465', '--starts', '1', '--time-limit', '0.5']
 
 def test_design_writes_file_figure_and_json(tmp_path, capsys):
     out = tmp_path / 'excite.yaml'
-    code = main(['design', *QUICK, '--out', str(out), '--period', '5', '--harmonics', '4',
+    code = main([*QUICK, '--out', str(out), '--period', '5', '--harmonics', '4',
                  '--criterion', 'condition', '--seed', '7', '--json'])
     assert code == 0
     excitation = Excitation.read(out, arm='crs_a465')
@@ -41,7 +41,7 @@ def test_design_writes_file_figure_and_json(tmp_path, capsys):
 ])
 def test_errors_are_one_line_and_leave_no_file(arguments, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(['design', *arguments]) == 1
+    assert main(arguments) == 1
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith('armsense: ')
     assert text in error
@@ -60,7 +60,7 @@ def test_control_c_keeps_the_best_motion(tmp_path):
               'd.Search._accepted = accepted\n'
               'sys.exit(main(sys.argv[1:]))\n')
     process = subprocess.Popen(
-        [sys.executable, '-c', script, 'design', '--arm', 'laas4', '--starts', '20',
+        [sys.executable, '-c', script, '--arm', 'laas4', '--starts', '20',
          '--time-limit', '0', '--no-figure', '--out', str(out)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     assert process.stdout.readline() == 'step\n'

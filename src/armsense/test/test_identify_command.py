@@ -134,7 +134,7 @@ def test_a_folder_as_target_is_refused_before_the_fit(folder, tmp_path, monkeypa
                  str(tmp_path)]) == 1
     assert f'such as {tmp_path}/model.yaml' in capsys.readouterr().err
     with pytest.raises(ArmsenseError, match='is a folder'):
-        tasks.identify(tasks.IdentifyRequest(('run',), 'laas4', str(tmp_path)), print)
+        tasks.identify(('run',), 'laas4', str(tmp_path), 'sdp', print)
     assert (tmp_path / 'kept.mcap').read_text() == 'precious'
 
 

@@ -81,8 +81,7 @@ def test_the_action_says_the_same(tmp_path, monkeypatch):
               'verdict': 'Do not use it: joint4 is not explained'}
     monkeypatch.setattr(tasks, 'run', lambda *_, **__: SimpleNamespace(result=result))
     monkeypatch.setattr(page, 'write_all', lambda job, out: (out, 'report.html'))
-    outcome = tasks.identify(tasks.IdentifyRequest(('bag',), 'laas4', str(tmp_path / 'm.yaml')),
-                             lambda _: None)
+    outcome = tasks.identify(('bag',), 'laas4', str(tmp_path / 'm.yaml'), 'sdp', lambda _: None)
     assert outcome.values['grade'] == 'poor'
     assert outcome.message == (
         'Do not use it: joint4 is not explained; report: report.html; one gap')

@@ -35,23 +35,23 @@ def told(worker, cancelled=lambda: False):
 
 
 def test_progress_and_result_of_another_process():
-    worker = Worker(count, 3)     # the newest of several words counts
+    worker = Worker(count, request=3)     # the newest of several words counts
     assert told(worker)[-1] == 2
     assert worker.result != os.getpid()
 
 
 def test_failure_keeps_its_words():
     with pytest.raises(ArmsenseError, match='too heavy'):
-        told(Worker(fail, 'too heavy'))
+        told(Worker(fail, request='too heavy'))
 
 
 def test_crash_is_told():
     with pytest.raises(ArmsenseError, match='exit code 7'):
-        told(Worker(crash, None))
+        told(Worker(crash, request=None))
 
 
 def test_cancel_ends_the_process():
-    words = Worker(sleep, None).poll(lambda: bool(pids))
+    words = Worker(sleep, request=None).poll(lambda: bool(pids))
     pids: list = []
     while not pids:
         pids += [value for value in [next(words)] if value is not None]

@@ -5,21 +5,47 @@ Only the standard library is used: this runs before anything is installed.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 import difflib
 import os
-from pathlib import Path
+import shutil
 import sys
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from armsense_bringup.workspace.machine import end_on_sigterm, SetupError
+from armsense_bringup.workspace import doctor
+from armsense_bringup.workspace.machine import become, end_on_sigterm, SetupError
 from armsense_bringup.workspace.workspace import Workspace
 
 
 class Command(NamedTuple):
-    module: str              # run as `python -m module`
-    text: str                # one line of help
-    workspace: bool = True   # needs the installed and built workspace
+    work: str | Callable[[Workspace, list[str]], int]   # `python -m` in the workspace, or here
+    text: str                                           # one line of help
+
+
+def build(workspace: Workspace, arguments: list[str]) -> int:
+    """Install and build whatever the stamps say."""
+    parser = argparse.ArgumentParser(prog='armsense build', description=build.__doc__)
+    parser.add_argument('--clean', action='store_true', help='remove build/ and install/ first')
+    if parser.parse_args(arguments).clean:
+        for name in ('build', 'install'):
+            shutil.rmtree(workspace.root / name, ignore_errors=True)
+    workspace.build()
+    return 0
+
+
+def shell(workspace: Workspace, arguments: list[str]) -> int:
+    """`./armsense shell [COMMAND ...]`: a shell, or one command, inside the built workspace."""
+    if arguments[:1] in (['-h'], ['--help']):
+        print(shell.__doc__)
+        return 0
+    workspace.ensure()
+    command = arguments or [os.environ.get('SHELL', '/bin/bash')]
+    try:
+        become(command, workspace.environment())
+    except FileNotFoundError:
+        print(f'armsense: there is no command {command[0]!r}', file=sys.stderr)
+        return 127
 
 
 COMMANDS = {
@@ -40,18 +66,14 @@ COMMANDS = {
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
                        'a page in the browser: a running arm or a bag'),
-    'test': Command('armsense_bringup.workspace.tests',
-                    'all checks: lint, types, unit and system tests'),
+    'test': Command('bench.checks', 'all checks: lint, types, unit and system tests'),
     'launch': Command('armsense_bringup.launch.runner', 'start the nodes of a launch file'),
     'nodes': Command('bench.node_reference',
                      'write docs/nodes.md and the security policy from the running nodes'),
-    'bench': Command('armsense_bringup.workspace.bench', 'measure; `bench` alone lists what'),
-    'build': Command('armsense_bringup.workspace.build', 'build the workspace again',
-                     workspace=False),
-    'shell': Command('armsense_bringup.workspace.shell',
-                     'a shell with ROS 2 and the workspace in it'),
-    'doctor': Command('armsense_bringup.workspace.doctor', 'what this machine has and lacks',
-                      workspace=False),
+    'bench': Command('bench', 'measure; `bench` alone lists what'),
+    'build': Command(build, 'build the workspace again'),
+    'shell': Command(shell, 'a shell with ROS 2 and the workspace in it'),
+    'doctor': Command(doctor.main, 'what this machine has and lacks'),
 }
 
 
@@ -64,7 +86,7 @@ def usage() -> str:
 
 
 def main(root: str, arguments: list[str]) -> int:
-    """Become one command; returns an exit code where it cannot be started."""
+    """Become one command, or do it here; returns the exit code. What goes wrong is one line."""
     if not arguments or arguments[0] in ('help', '-h', '--help'):
         print(usage())
         return 0
@@ -75,14 +97,9 @@ def main(root: str, arguments: list[str]) -> int:
         print(f'armsense: unknown command {name!r}{hint} Known: {", ".join(COMMANDS)}',
               file=sys.stderr)
         return 2
-    return set_up(lambda: run(Workspace(root), COMMANDS[name], rest))
-
-
-def set_up(work: Callable[[], None]) -> int:
-    """Exit code of what sets the workspace up; what goes wrong is one line."""
     end_on_sigterm()
     try:
-        work()
+        return run(Workspace(root), COMMANDS[name], rest)
     except SetupError as error:
         print(f'armsense: {error}', file=sys.stderr)
         return 1
@@ -93,25 +110,14 @@ def set_up(work: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         print('\narmsense: interrupted; start again to go on', file=sys.stderr)
         return 130
-    return 0
 
 
-def run(workspace: Workspace, command: Command, arguments: list[str]) -> NoReturn:
-    if command.workspace:
-        workspace.ensure()
-        python, env = str(workspace.python), workspace.environment()
-    else:
-        python, env = sys.executable, dict(os.environ)
-        env['ARMSENSE_ROOT'] = str(workspace.root)
-        env['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
-    if command.module.startswith('bench.'):      # beside the product, not installed
-        paths = str(workspace.root), env.get('PYTHONPATH', '')
-        env['PYTHONPATH'] = os.pathsep.join(filter(None, paths))
-    become([python, '-m', command.module, *arguments], env)
-
-
-def become(command: list[str], environment: dict[str, str]) -> NoReturn:
-    """Replace this process, so that whoever ends it by a signal ends the command itself."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execve(command[0], command, environment)
+def run(workspace: Workspace, command: Command, arguments: list[str]) -> int:
+    if not isinstance(command.work, str):
+        return command.work(workspace, arguments)
+    workspace.ensure()
+    env = workspace.environment()
+    if command.work.startswith('bench'):      # beside the product, not installed
+        env['PYTHONPATH'] = os.pathsep.join(
+            filter(None, (str(workspace.root), env.get('PYTHONPATH', ''))))
+    become([str(workspace.python), '-m', command.work, *arguments], env)

@@ -23,7 +23,7 @@ def start(tmp_path, monkeypatch):
 
     def start():
         with pytest.raises(Started):
-            command._both_runs(command._parse(), [], Path(), tmp_path,
+            command._both_runs(command._parse(), None, Path(), tmp_path,
                                     Console(stderr=True))
     return start
 

@@ -11,7 +11,7 @@ def test_loop_converges_and_keeps_every_round(tmp_path, monkeypatch, capsys):
     arm = SyntheticArm.make('laas4')
     driven = []
 
-    def drive(file, periods, bag, name, progress, model):
+    def drive(file, periods, bag, name, model):
         driven.append(model)
         bag.mkdir()
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from armsense_bringup.excite import run
-from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.language import LaunchError
 
 ROOT = Path(__file__).resolve().parents[3]
 

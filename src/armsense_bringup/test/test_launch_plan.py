@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from armsense_bringup.launch.file import LaunchError
-from armsense_bringup.launch.plan import declared_arguments, load
-from armsense_bringup.launch.process import join_namespace, ProcessSpec
+from armsense_bringup.launch.language import LaunchError
+from armsense_bringup.launch.plan import declared_arguments, join_namespace, load, ProcessSpec
 
 ROOT = Path(__file__).parents[3]
 NODE = '<node pkg="fake" exec="probe" name="n">\n{}</node>'
@@ -50,6 +49,8 @@ def words(process: ProcessSpec) -> list[str]:
     ('<node pkg="fake" exec="x" name="n" args="one \'two words\'"/>', 2, 'without quotes'),
     (NODE.format('<param value="1"/>'), 3, "<param> needs the attribute 'name'"),
     (NODE.format('<param name="a" value="null"/>'), 3, "'null' is no parameter: NoneType"),
+    (NODE.format('<param name="a" value="1" type="double"/>'), 3,
+     "type='double'; known: yaml, str, float"),
     ('hello', 2, "text 'hello' inside <launch>"),
     ('<let name="a" value="b">', 3, 'not XML: mismatched tag'),
     ('<let name="a" value="$(var b)"/>', 2, "unknown variable 'b'"),

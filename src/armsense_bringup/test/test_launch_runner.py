@@ -15,7 +15,7 @@ import time
 import pytest
 import yaml
 
-from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.language import Mistake
 from armsense_bringup.launch.runner import parse_arguments
 
 LONG = 60.0  # [s] a limit that only a hanging test reaches
@@ -256,6 +256,6 @@ def test_show_args_and_dry_run_start_nothing(prefix) -> None:
 
 @pytest.mark.parametrize('word', [':=1', 'a:='])
 def test_malformed_argument(word: str) -> None:
-    with pytest.raises(LaunchError, match='NAME:=VALUE expected'):
+    with pytest.raises(Mistake, match='NAME:=VALUE expected'):
         parse_arguments([word])
     assert parse_arguments(['a:=1', 'a:=b:=c']) == {'a': 'b:=c'}

@@ -13,8 +13,7 @@ import time
 import pytest
 
 from armsense_bringup.launch.output import Echo, LAUNCHER, OutputLine, reason, Tracebacks
-from armsense_bringup.launch.plan import load
-from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.plan import load, ProcessSpec
 from armsense_bringup.launch.supervisor import Supervisor, Timeouts
 
 LONG = 30.0  # [s] a limit that only a hanging test reaches

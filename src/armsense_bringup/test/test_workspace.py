@@ -19,8 +19,7 @@ from armsense_bringup.workspace.machine import (
     own_middleware,
     SetupError,
 )
-from armsense_bringup.workspace.wheels import adapt_wheels
-from armsense_bringup.workspace.workspace import Workspace
+from armsense_bringup.workspace.workspace import adapt_wheels, Workspace
 
 ROOT = Path(__file__).resolve().parents[3]
 

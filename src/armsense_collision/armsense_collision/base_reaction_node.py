@@ -38,13 +38,13 @@ from armsense_node.loop import (
     event_qos,
     ReactiveLoop,
     run_node,
+    state_time,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
 )
 from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
-from armsense_node.state_time import state_time
 
 COMPLAIN_EVERY = 5.0   # [s]
 LOCKSTEP_PATIENCE = 10.0   # [s] wall clock

@@ -27,6 +27,7 @@ from armsense_node.loop import (
     event_qos,
     ReactiveLoop,
     run_node,
+    state_time,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
@@ -34,7 +35,6 @@ from armsense_node.loop import (
 from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
 from armsense_node.services import served
-from armsense_node.state_time import state_time
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
 FINE = ContactOptions()

@@ -5,7 +5,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu
 
 from armsense.cli import replay_command
-from armsense.cli.imu_options import mounting
+from armsense.cli.command import mounting
 from armsense.recordings.bag_imu import base_motion, Mounting
 from armsense.recordings.bag_tape import read_tape
 from armsense.recordings.bag_writer import BagWriter

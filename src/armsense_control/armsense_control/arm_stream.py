@@ -22,11 +22,11 @@ from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import (
     DirectSubscription,
     event_qos,
+    state_time,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
 )
-from armsense_node.state_time import state_time
 
 PERIOD = 0.001    # [s] taken for the first state
 PATIENCE = 10.0   # [s] wall clock, lock-step only

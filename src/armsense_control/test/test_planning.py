@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 from armsense.errors import ArmsenseError
 from armsense_control.trajectory_action import LONGEST_WAIT, Planning
-from armsense_node.loop import spin_background
+from armsense_node.loop import BackgroundExecutor
 
 LONG = 10.0   # [s] only a planner that blocks the executor waits for it
 
@@ -33,7 +33,7 @@ def test_others_are_served_while_a_goal_is_planned(node):
     async def ask():
         results.append(await planning.submit(plan))
         done.set()
-    with spin_background(node):
+    with BackgroundExecutor(node):
         node.executor.create_task(ask)
         assert done.wait(2 * LONG)
     planning.close()
@@ -53,7 +53,7 @@ def test_a_refusal_reaches_who_asked(node):
         except ArmsenseError as error:
             told.append(str(error))
         done.set()
-    with spin_background(node):
+    with BackgroundExecutor(node):
         node.executor.create_task(ask)
         assert done.wait(LONG)
     planning.close()
@@ -74,7 +74,7 @@ def test_an_arm_that_is_not_ready_is_waited_for_in_its_own_time(node, ready_at, 
     async def ask():
         await planning.submit(lambda: times.append(now[0]))
         done.set()
-    with spin_background(node):
+    with BackgroundExecutor(node):
         node.executor.create_task(ask)
         assert done.wait(LONG)
     planning.close()

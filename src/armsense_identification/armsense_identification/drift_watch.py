@@ -12,8 +12,7 @@ from armsense.identify.drift import DriftMonitor, DriftOptions
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 from armsense_msgs.msg import Collision, Residual
-from armsense_node.health import Health, Level
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic, Level
 from armsense_node.loop import DirectSubscription, event_qos, stream_qos
 
 SAMPLING = 0.1       # [s] between two looks: the newest residual is enough for a mean square

@@ -72,9 +72,9 @@ class IdentificationServerNode(Node):
                  'seed': goal.seed}
         options = {name: value for name, value in given.items() if value}
         options['time_limit'] = goal.time_limit
-        request = tasks.DesignRequest(self._arm(goal), self._file(goal.out or 'excite.yaml'),
-                                      '' if goal.arm else self._settings.model, options)
-        worker = Worker(tasks.design, request)
+        worker = Worker(tasks.design, arm=self._arm(goal), options=options,
+                        out=self._file(goal.out or 'excite.yaml'),
+                        model='' if goal.arm else self._settings.model)
         for progress in worker.poll(cancelled):
             yield progress and DesignExcitation.Feedback(
                 progress=float(progress.fraction), criterion_value=float(progress.objective),
@@ -84,9 +84,9 @@ class IdentificationServerNode(Node):
                                        **outcome.values)
 
     def _identify(self, goal: Identify.Goal, cancelled: Asked) -> Steps:
-        worker = Worker(tasks.identify, tasks.IdentifyRequest(
-            tuple(map(self._file, goal.bags)), self._arm(goal),
-            self._file(goal.out or 'model.yaml'), goal.method or 'sdp'))
+        worker = Worker(tasks.identify, bags=[self._file(bag) for bag in goal.bags],
+                        arm=self._arm(goal), out=self._file(goal.out or 'model.yaml'),
+                        method=goal.method or 'sdp')
         for told in worker.poll(cancelled):
             yield told and Identify.Feedback(progress=float(told[0]), step=told[1])
         outcome: tasks.Outcome = worker.result
@@ -112,9 +112,9 @@ class IdentificationServerNode(Node):
         except ArmsenseError:
             self._run.abandon(bag)
             raise
-        worker = Worker(tasks.check, tasks.CheckRequest(
-            str(bag), str(file), self._settings.arm, self._settings.model, begin, periods,
-            self.get_namespace().rstrip('/')))
+        worker = Worker(tasks.check, bag=bag, file=file, arm=self._settings.arm,
+                        model=self._settings.model, start=begin, periods=periods,
+                        namespace=self.get_namespace().rstrip('/'))
         yield from worker.poll(cancelled)
         return RunExcitation.Result(message=worker.result.message, bag=str(bag))
 

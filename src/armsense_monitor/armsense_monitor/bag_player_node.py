@@ -24,16 +24,9 @@ from armsense.recordings.bag_playback import BagMessage, BagPlayback
 from armsense.recordings.record import RecordDecoder
 from armsense.schema import quantity
 from armsense_msgs.msg import MotorStates, Residual
-from armsense_node.health import Health
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic
 from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
-from armsense_node.loop import (
-    event_qos,
-    latched_qos,
-    run_node,
-    stream_qos,
-    StreamSubscription,
-)
+from armsense_node.loop import event_qos, latched_qos, run_node, stream_qos, StreamSubscription
 from armsense_node.parameters import declare
 
 COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench')

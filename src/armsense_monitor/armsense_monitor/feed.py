@@ -1,4 +1,4 @@
-"""Messages, live or from a bag, into an `ArmHistory`; the only place where both meet."""
+"""Messages, of a running arm or from a bag, into an `ArmHistory`; where both meet."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -22,6 +24,7 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
+from armsense_node.loop import DirectSubscription, event_qos, latched_qos, StreamSubscription
 
 
 class Topic(NamedTuple):
@@ -49,6 +52,7 @@ BAG_TOPICS = {**TOPICS, 'motor_states': Topic(MotorStates, 'stream', record=True
 MODES = {DriverMode.DISCONNECTED: 'disconnected', DriverMode.STARTING: 'starting',
          DriverMode.DISABLED: 'disabled', DriverMode.ENABLED: 'enabled',
          DriverMode.DAMPING: 'damping'}
+QUEUE = 200            # messages of a stream that wait between two looks
 
 
 class Feed:
@@ -142,3 +146,29 @@ class Feed:
 
 def _seconds(stamp: Any) -> float:
     return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+class LiveFeed:
+    """Subscriptions that are looked at when there is time.
+
+    Streams are taken as they come, best effort: a slow page never makes a publisher send again.
+    """
+
+    def __init__(self, node: Node, feed: Feed) -> None:
+        self._feed = feed
+        self._sources = [(name, _subscribe(node, name, topic)) for name, topic in TOPICS.items()]
+
+    def drain(self, shown: bool = True) -> None:
+        """Take what has arrived; not shown: throw it away, while a bag is looked at."""
+        for name, source in self._sources:
+            for message in source.drain():
+                if shown:
+                    self._feed.take(name, message)
+
+
+def _subscribe(node: Node, name: str, topic: Topic) -> DirectSubscription:
+    stream = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
+    qos = {'stream': stream, 'event': event_qos(), 'latched': latched_qos()}[topic.quality]
+    if topic.record:
+        return StreamSubscription(node, topic.kind, name, None, qos=qos)
+    return DirectSubscription(node, topic.kind, name, qos)

@@ -37,17 +37,9 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
-from armsense_node.health import Health, Level
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic, Level
 from armsense_node.lockstep import lockstep_qos
-from armsense_node.loop import (
-    DirectSubscription,
-    event_qos,
-    latched_qos,
-    Loop,
-    run_node,
-    WaitSet,
-)
+from armsense_node.loop import DirectSubscription, event_qos, latched_qos, Loop, run_node, WaitSet
 from armsense_node.parameters import declare, LockstepParameters
 from armsense_node.payload import TOPIC as PAYLOAD
 
@@ -160,7 +152,7 @@ def _qos(topic: str, lockstep: bool) -> QoSProfile:
 
 class _RecorderLoop(Loop):
     def __init__(self, drain: Any, wait_set: WaitSet) -> None:
-        super().__init__(None)
+        super().__init__()
         self._drain = drain
         self._wait_set = wait_set
 

@@ -25,8 +25,7 @@ import trimesh
 import yaml
 
 from armsense.model import Arm
-from armsense_node.health import Health, Level
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic, Level
 from armsense_node.loop import DirectSubscription, latched_qos, PacedLoop, run_node
 from armsense_node.parameters import ArmParameters, declare
 

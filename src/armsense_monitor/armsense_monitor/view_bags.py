@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 import os
 from pathlib import Path
+from typing import Any
 
 import viser
 
 from armsense.errors import ArmsenseError
 from armsense.recordings.bag_playback import BagPlayback, find_bags
-from armsense_monitor.view_handles import put
 
 LIVE = 'live'
 SPEEDS = ('0.1', '0.25', '0.5', '1', '2', '5')
@@ -21,12 +21,9 @@ class BagPanel:
 
     def __init__(self, gui: viser.GuiApi, folder: Path,
                  allowed: Callable[[viser.GuiEvent], bool]) -> None:
-        """Make the tab.
+        """Offer the bags of a folder.
 
-        Args:
-            gui: Where.
-            folder: Whose bags can be picked.
-            allowed: Whether the page that pressed something may change what all pages show.
+        allowed: Whether the page that pressed something may change what all pages show.
         """
         self.playback: BagPlayback | None = None
         self.restarted = False          # the history must begin anew
@@ -35,10 +32,11 @@ class BagPanel:
         self._chosen: str | None = None
         self._shown = LIVE
         self._allowed = allowed
-        self._bag = gui.add_dropdown('bag', (LIVE,), initial_value=LIVE)
-        self._play = gui.add_checkbox('play', True)
+        # Any: mypy does not see that viser's inputs can be set.
+        self._bag: Any = gui.add_dropdown('bag', (LIVE,), initial_value=LIVE)
+        self._play: Any = gui.add_checkbox('play', True)
         self._speed = gui.add_dropdown('speed', SPEEDS, initial_value='1')
-        self._place = gui.add_slider('time [s]', 0.0, 1.0, 0.1, 0.0, visible=False)
+        self._place: Any = gui.add_slider('time [s]', 0.0, 1.0, 0.1, 0.0, visible=False)
         self._again = gui.add_button('Look for bags again', icon=viser.Icon.REFRESH)
         self._note = gui.add_markdown('')
         self._bag.on_update(self._on_bag)
@@ -53,24 +51,19 @@ class BagPanel:
         self._note.content = f'{len(names)} bags below `{self._folder}`'
 
     def open(self, path: Path, at: float | None = None) -> None:
-        """Show a bag.
-
-        Args:
-            path: File or folder.
-            at: Go there [s after its begin] and stay; None: play from the begin.
-        """
+        """Show a bag, paused `at` [s] after its begin; None: play it from the begin."""
         self.playback = BagPlayback(path)
         self.restarted = True
         self._wanted = at
         if at is not None:
-            put(self._play, False)
+            self._play.value = False
         self._place.max = max(self.playback.seconds, 0.1)
         self._place.visible = True
         self._note.content = f'`{path}`: {self.playback.seconds:.1f} s'
         name = os.path.relpath(path, self._folder)
         if name not in self._bag.options:
             self._bag.options = (*self._bag.options, name)
-        put(self._bag, name)
+        self._bag.value = name
 
     def step(self, seconds: float) -> float:
         """How much of the bag is due after `seconds` of wall clock [s]; does what was pressed."""
@@ -92,11 +85,11 @@ class BagPanel:
     def show_place(self) -> None:
         """Move the slider along."""
         if self.playback is not None and self._wanted is None:
-            put(self._place, round(self.playback.position, 1))
+            self._place.value = round(self.playback.position, 1)
 
     def _do_choice(self) -> None:
         name, self._chosen = self._chosen, None
-        if name not in self._bag.options:     # nothing chosen, or by no honest page
+        if name is None or name not in self._bag.options:   # the second: by no honest page
             return
         if name == LIVE:
             self.playback, self.restarted = None, True
@@ -113,7 +106,7 @@ class BagPanel:
         if self._allowed(event):
             self._chosen = self._shown = self._bag.value
         else:
-            put(self._bag, self._shown)
+            self._bag.value = self._shown
 
     def _on_place(self, event: viser.GuiEvent) -> None:
         if event.client is not None and self._allowed(event):

@@ -1,40 +1,123 @@
-"""Buttons of one page. They are made for each page alone, and do nothing without the token."""
+"""Control from a page: who may, what its buttons are, and what they do to the arm.
+
+Who has entered the token that was printed at the start may do more than look. The buttons are
+made for each page alone, and do nothing without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import secrets
 import time
-from typing import Protocol
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 import viser
 
 from armsense.reaction.options import STRATEGIES
-from armsense_monitor.access import Access
-from armsense_monitor.view_handles import put
+from armsense_monitor.arm_history import ArmHistory
+from armsense_msgs.srv import SetString
+from armsense_node.arm_client import ArmClient, trajectory_message
+
+WAIT = 1.0             # [s] after a wrong token nobody may try again: guessing takes for ever
+JOG_SPEED = 0.3        # [rad/s]
+SHORTEST = 0.4         # [s] of a jog
+DRIVER = ('enable', 'disable', 'clear_fault', 'emergency_stop')
+CONTROLLER = ('hold', 'home', 'resume')
+BUTTONS = (('Enable', 'enable'), ('Disable', 'disable'), ('Clear fault', 'clear_fault'),
+           ('Hold', 'hold'), ('Home', 'home'), ('Resume', 'resume'))
 
 Done = Callable[[bool, str], None]   # success, message
 
 
-class Remote(Protocol):
-    """What the buttons ask of the arm; answers come later."""
+class Access:
+    """Pages that may control the arm."""
 
-    jogging: bool
+    def __init__(self, token: str = '') -> None:
+        """Begin with none; an empty token: a random one."""
+        self.token = token or secrets.token_hex(6)
+        self._allowed: set[int] = set()
+        self._closed_until = 0.0
 
-    def trigger(self, what: str, done: Done) -> None: ...
+    def allows(self, page: int) -> bool:
+        return page in self._allowed
 
-    def set_reaction(self, strategy: str, done: Done) -> None: ...
+    def enter(self, page: int, token: str, now: float) -> str:
+        """Try what was typed in a page, at a monotonic time [s]; why it is refused, or nothing."""
+        if now < self._closed_until:
+            return 'too fast: wait a second'
+        if not secrets.compare_digest(token.strip().encode(), self.token.encode()):
+            self._closed_until = now + WAIT
+            return 'wrong token: it is printed where the monitor was started'
+        self._allowed.add(page)
+        return ''
 
-    def jog(self, joint: int, step: float, done: Done) -> None: ...
+    def leave(self, page: int) -> None:
+        """The page was closed."""
+        self._allowed.discard(page)
 
 
-BUTTONS = (('Enable', 'enable'), ('Disable', 'disable'), ('Clear fault', 'clear_fault'),
-           ('Hold', 'hold'), ('Home', 'home'), ('Resume', 'resume'))
+class ArmRemote:
+    """Asks the driver and the controller; nothing here blocks."""
+
+    def __init__(self, node: Node, history: ArmHistory, driver: str, controller: str,
+                 limits: tuple[ArrayLike, ArrayLike], jogging: bool) -> None:
+        """Make the clients of two nodes.
+
+        Args:
+            node: The monitor.
+            history: Where the arm is.
+            driver: Name of a node.
+            controller: Name of a node.
+            limits: Lowest and highest joint angles [rad], each (n,).
+            jogging: Whether joints may be moved by hand: in simulation.
+        """
+        self.jogging = jogging
+        self._history = history
+        self._limits = np.array(limits[0]), np.array(limits[1])
+        self._arm = ArmClient(node=node)
+        names = {**dict.fromkeys(DRIVER, driver), **dict.fromkeys(CONTROLLER, controller)}
+        self._services = {name: f'{owner}/{name}' for name, owner in names.items()}
+        for service in self._services.values():     # the graph shall show what may be called
+            self._arm.service(Trigger, service)
+        self._reaction = f'{controller}/set_reaction'
+        self._arm.service(SetString, self._reaction)
+        self._trajectory = node.create_publisher(JointTrajectory, 'joint_trajectory', 1)
+
+    def trigger(self, what: str, done: Done) -> None:
+        """Call one of the services of `DRIVER` and `CONTROLLER`."""
+        self._arm.call_soon(self._services[what], done)
+
+    def set_reaction(self, strategy: str, done: Done) -> None:
+        self._arm.call_soon(self._reaction, done, strategy)
+
+    def jog(self, joint: int, step: float, done: Done) -> None:
+        """Move one joint by a step [rad] from where it is."""
+        position = self._history.position
+        if not self.jogging or position is None:
+            done(False, 'jogging is for a simulated arm that is running')
+            return
+        target = position.copy()
+        target[joint] += step
+        low, high = self._limits
+        if not low[joint] <= target[joint] <= high[joint]:
+            done(False, f'{self._history.joints[joint]} would go to {target[joint]:.2f} rad; its '
+                        f'limits are {low[joint]:.2f} and {high[joint]:.2f}')
+            return
+        seconds = max(abs(step) / JOG_SPEED, SHORTEST)
+        self._trajectory.publish(trajectory_message(
+            self._history.joints, [(seconds, target, np.zeros(len(target)))]))
+        done(True, f'{self._history.joints[joint]} to {target[joint]:.2f} rad')
 
 
 class ControlPanel:
     """Token, buttons and jogging of one page."""
 
-    def __init__(self, client: viser.ClientHandle, access: Access, remote: Remote,
+    def __init__(self, client: viser.ClientHandle, access: Access, remote: ArmRemote,
                  joints: Sequence[str]) -> None:
         self._client = client
         self._access = access
@@ -42,7 +125,8 @@ class ControlPanel:
         gui = client.gui
         with gui.add_folder('Control'):
             self._state = gui.add_markdown('')
-            self._token = gui.add_text('token', '', hint='printed where the monitor was started')
+            self._token: Any = gui.add_text(   # mypy does not see that it can be set
+                'token', '', hint='printed where the monitor was started')
             self._unlock = gui.add_button('Unlock', icon=viser.Icon.LOCK_OPEN)
             self._unlock.on_click(lambda _: self._enter())
             stop = gui.add_button('STOP', color='red', icon=viser.Icon.HAND_STOP)
@@ -52,7 +136,8 @@ class ControlPanel:
                 group = gui.add_button_group(' ', [label for label, _ in row])
                 group.on_click(lambda event: self._trigger(
                     dict(BUTTONS)[event.target.value], event.target.value))
-            self._reaction = gui.add_dropdown('reaction', STRATEGIES, initial_value='retract')
+            self._reaction: Any = gui.add_dropdown('reaction', STRATEGIES,
+                                                   initial_value='retract')
             self._reaction.on_update(self._choose_reaction)
             if remote.jogging:
                 self._add_jogging(gui, joints)
@@ -69,13 +154,13 @@ class ControlPanel:
     def show_reaction(self, strategy: str) -> None:
         """The reaction that the controller has now."""
         if strategy in STRATEGIES:
-            put(self._reaction, strategy)
+            self._reaction.value = strategy
 
     def _enter(self) -> None:
         refused = self._access.enter(self._client.client_id, self._token.value, time.monotonic())
         if refused:
             self._say('Token', refused, False)
-        put(self._token, '')
+        self._token.value = ''
         self._show_state()
 
     def _show_state(self) -> None:

@@ -1,4 +1,4 @@
-"""Time plots of the page."""
+"""Time plots of the page, and its list of events."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import viser
 from viser import uplot
 
 from armsense.types import Array
-from armsense_monitor.time_series import thin, Window
+from armsense_monitor import view_html
+from armsense_monitor.arm_history import ArmHistory, Event, thin, Window
 
 POINTS = 240                 # of a line: about the pixels of a phone
 COLORS = ('#1c7ed6', '#f08c00', '#2b8a3e', '#9c36b5', '#e8590c', '#c2255c', '#0c8599')
 LIMIT = '#e03131'
 INK, GRID = '#868e96', '#adb5bd40'
+NEWEST = 'newest'
+SHOWN_EVENTS = 8
 
 
 class ResidualPlot:
@@ -72,6 +75,46 @@ class ForensicPlot:
             at = int(np.searchsorted(position.time, time).clip(0, len(position.time) - 1))
             moved = position.values - position.values[at]
             self._angle.data = (position.time - time, *_columns(moved))
+
+
+class EventPanel:
+    """The list of events, and what happened around the chosen one; fills one tab."""
+
+    def __init__(self, gui: viser.GuiApi, history: ArmHistory) -> None:
+        self._table = gui.add_html('')
+        self._choice = gui.add_dropdown('look at', (NEWEST,), initial_value=NEWEST)
+        self._plot = ForensicPlot(gui, history.joints)
+        self._listed: tuple[tuple[int, float], ...] | None = None
+        self._drawn: tuple[object, ...] = ()
+
+    def update(self, history: ArmHistory) -> None:
+        """List what is new; draw the chosen event until its half second is over."""
+        listed = tuple((event.number, event.time) for event in history.events)
+        if listed != self._listed:
+            self._listed = listed
+            self._choice.options = (NEWEST, *(_name(e) for e in reversed(history.events)))
+        self._table.content = view_html.event_table(history, history.events[-SHOWN_EVENTS:])
+        event = self._chosen(history)
+        if event is not None:
+            self._draw(history, event)
+
+    def _chosen(self, history: ArmHistory) -> Event | None:
+        for event in history.events:
+            if _name(event) == self._choice.value:
+                return event
+        return history.events[-1] if history.events else None
+
+    def _draw(self, history: ArmHistory, event: Event) -> None:
+        forensic = history.forensic(event)
+        drawn = (event, forensic.complete)
+        if forensic.complete and drawn == self._drawn:
+            return
+        self._drawn = drawn
+        self._plot.show(event.time, forensic.residual, forensic.threshold, forensic.position)
+
+
+def _name(event: Event) -> str:
+    return f'{event.number}: {event.time:.3f} s, {event.link}'
 
 
 def _line(label: str, color: str) -> uplot.Series:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 import trimesh
 import viser
 
+from armsense.errors import ArmsenseError
+from armsense.geometry.urdf_shapes import COLLISION, link_name, read_shapes, VISUAL
 from armsense.model import Arm
 from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Contact
-from armsense_monitor.link_meshes import link_meshes, LinkMesh
 
-WARM, HOT = (255, 212, 59), (224, 49, 49)
+GREY, WARM, HOT = (217, 222, 230), (255, 212, 59), (224, 49, 49)
+SIDES = 32              # of a cylinder
 WARM_FROM = 0.7         # share of the threshold; hot is beyond it
 ARROW = 0.012           # [m/N]
 SHORTEST, LONGEST = 0.06, 0.5        # [m] of the arrow
@@ -20,6 +25,58 @@ CELL_COLOR = (51, 154, 240)
 CAMERA, TARGET = np.array([0.85, -0.95, 0.75]), np.array([0.15, 0.0, 0.25])   # times the reach
 UPRIGHT = 2.2           # times as far on a phone, whose lower half is covered
 PHONE_ASPECT = 0.55     # width over height of the view below which it must be a phone
+
+
+class LinkMesh(NamedTuple):
+    """One shape in the frame of the joint that moves it."""
+
+    name: str                          # of the shape
+    link: str
+    joint: int                         # that moves it; -1: fixed to the base
+    vertices: NDArray[np.float64]      # [m] (V, 3)
+    faces: NDArray[np.int64]           # (F, 3)
+    color: tuple[int, int, int]        # 0..255
+
+
+def link_meshes(model: Arm) -> list[LinkMesh]:
+    """Visual shapes; collision shapes where these cannot be read, such as missing mesh files."""
+    for kind in (VISUAL, COLLISION):
+        try:
+            _, shapes = read_shapes(model, kind)
+        except ArmsenseError:
+            continue
+        found = [_link_mesh(shape) for shape in shapes.geometryObjects]
+        if any(found):
+            return [mesh for mesh in found if mesh is not None]
+    return []
+
+
+def _link_mesh(shape: Any) -> LinkMesh | None:
+    mesh = _triangles(shape.geometry)
+    if mesh is None:
+        return None
+    mesh.apply_transform(shape.placement.homogeneous)
+    color = np.round(255 * np.array(shape.meshColor)[:3]).astype(int)
+    red, green, blue = color.tolist() if color.any() else GREY
+    return LinkMesh(shape.name, link_name(shape), int(shape.parentJoint) - 1,
+                    np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
+
+
+def _triangles(geometry: Any) -> trimesh.Trimesh | None:
+    kind = type(geometry).__name__
+    if kind == 'Cylinder':
+        return trimesh.creation.cylinder(geometry.radius, 2.0 * geometry.halfLength,
+                                         sections=SIDES)
+    if kind == 'Capsule':
+        return trimesh.creation.capsule(2.0 * geometry.halfLength, geometry.radius)
+    if kind == 'Box':
+        return trimesh.creation.box(2.0 * np.array(geometry.halfSide))
+    if kind == 'Sphere':
+        return trimesh.creation.icosphere(radius=geometry.radius)
+    if hasattr(geometry, 'vertices') and hasattr(geometry, 'tri_indices'):
+        faces = [[t[0], t[1], t[2]] for t in map(geometry.tri_indices, range(geometry.num_tris))]
+        return trimesh.Trimesh(geometry.vertices(), faces)
+    return None
 
 
 class _Link:
@@ -35,17 +92,14 @@ class _Link:
         self._coats = [scene.add_mesh_simple(
             f'{parent}/{mesh.name}_{level}', mesh.vertices, mesh.faces, color=color,
             cast_shadow=False, visible=level == 0) for level, color in enumerate(colors)]
-        self._level = 0
 
     def show(self, ratio: Array) -> None:
         """Choose the colour for residuals over thresholds, (n,)."""
         if self._joint < 0:
             return
         level = 2 if ratio[self._joint] > 1.0 else 1 if ratio[self._joint] > WARM_FROM else 0
-        if level != self._level:
-            self._coats[self._level].visible = False
-            self._coats[level].visible = True
-            self._level = level
+        for k, coat in enumerate(self._coats):
+            coat.visible = k == level
 
 
 class SceneView:
@@ -72,10 +126,9 @@ class SceneView:
         if position is not None and not _same(position, self._position):
             self._position = position
             self._place_links(position)
-        contact = history.present_contact()
         for link in self._links:
             link.show(history.ratio)
-        self._show_contact(contact)
+        self._show_contact(history.present_contact())
         self._show_cells(history)
 
     def look_from(self, client: viser.ClientHandle) -> None:
@@ -143,9 +196,8 @@ class SceneView:
                                       strict=False):
             share = min(abs(float(force)) / self._cells.capacity, 1.0)
             height = max(round(share * CELL_HEIGHT * self._size, 3), 0.002)
-            if bar.dimensions[2] != height:
-                bar.dimensions = (side, side, height)
-                bar.position = (x, y, self._cells.height + 0.5 * height)
+            bar.dimensions = (side, side, height)
+            bar.position = (x, y, self._cells.height + 0.5 * height)
 
     def _add_surroundings(self, server: viser.ViserServer) -> None:
         size = self._size

@@ -15,15 +15,12 @@ from rclpy.node import Node
 
 from armsense.model import Arm
 from armsense.schema import quantity
-from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
-from armsense_monitor.arm_remote import ArmRemote
-from armsense_monitor.feed import Feed
-from armsense_monitor.live_feed import LiveFeed
+from armsense_monitor.feed import Feed, LiveFeed
 from armsense_monitor.page_guard import PageGuard
+from armsense_monitor.view_control import Access, ArmRemote
 from armsense_monitor.web_view import WebView
-from armsense_node.health import Health
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic
 from armsense_node.loop import PacedLoop, run_node
 from armsense_node.parameters import ArmParameters, declare
 
@@ -59,11 +56,11 @@ class WebMonitorNode(Node):
         model = Arm.load(settings.arm)
         self._history = ArmHistory(model.joint_names)
         self._feed = Feed(self._history)
-        self._access = Access(settings.token)
+        access = Access(settings.token)
         remote = ArmRemote(self, self._history, settings.driver, settings.controller,
                            model.position_limits, settings.jogging)
         # A page that begins with a bag has no arm to protect: everybody may choose bags.
-        self._view = WebView(model, self._history, self._access,
+        self._view = WebView(model, self._history, access,
                              None if settings.bag else remote, settings.host, settings.port,
                              Path(settings.bags).resolve(),
                              PageGuard(settings.hosts.split(','), self.get_logger().warning))
@@ -74,13 +71,9 @@ class WebMonitorNode(Node):
         self._last_tick = 0
         self._begin = self._looked = time.monotonic(), time.process_time()     # [s]
         HealthTopic(self, self.health)
-        self._announce(bool(settings.bag))
-
-    def _announce(self, bag: bool) -> None:
-        log = self.get_logger()
-        log.info(f'page: {self._view.url}')
-        if not bag:
-            log.info(f'read-only; the token to control the arm: {self._access.token}')
+        self.get_logger().info(f'page: {self._view.url}')
+        if not settings.bag:
+            self.get_logger().info(f'read-only; the token to control the arm: {access.token}')
 
     def _step(self, tick: int) -> None:
         seconds = (tick - self._last_tick) / RATE

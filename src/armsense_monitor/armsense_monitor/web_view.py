@@ -12,14 +12,11 @@ import viser
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense_monitor import view_html
-from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.page_guard import guarding, PageGuard
 from armsense_monitor.view_bags import BagPanel
-from armsense_monitor.view_control import ControlPanel, Remote
-from armsense_monitor.view_events import EventPanel
-from armsense_monitor.view_handles import show
-from armsense_monitor.view_plots import ResidualPlot
+from armsense_monitor.view_control import Access, ArmRemote, ControlPanel
+from armsense_monitor.view_plots import EventPanel, ResidualPlot
 from armsense_monitor.view_scene import SceneView
 
 PLOT_SECONDS = 6.0      # [s] of the live plots
@@ -28,10 +25,13 @@ PLOT_EVERY = 5          # updates of the scene for one of plots and texts
 
 
 class WebView:
-    """Serves pages and keeps them up to date; `update` is called 25 times a second."""
+    """Serves pages and keeps them up to date; `update` is called 25 times a second.
+
+    Whatever is assigned anew is sent to the pages only where it is another value (viser's doing).
+    """
 
     def __init__(self, model: Arm, history: ArmHistory, access: Access,
-                 remote: Remote | None, host: str, port: int, bags: Path,
+                 remote: ArmRemote | None, host: str, port: int, bags: Path,
                  guard: PageGuard | None = None) -> None:
         """Serve.
 
@@ -117,14 +117,14 @@ class WebView:
         history = self._history
         bag = self.bags.playback
         source = 'bag ' + '/'.join(bag.path.parts[-2:]) if bag else 'live'
-        show(self._status, view_html.status(history, source))
-        show(self._bars, view_html.residual_bars(history.joints, history.ratio,
-                                                 history.residual_valid))
+        self._status.content = view_html.status(history, source)
+        self._bars.content = view_html.residual_bars(history.joints, history.ratio,
+                                                     history.residual_valid)
         cells = self._model.config.load_cells if self._model.config else None
         if cells is not None and len(history.cells):
-            show(self._cells, view_html.cell_bars(history.cells, history.cells_valid,
-                                                  cells.capacity))
-        show(self._health, view_html.health(history.health))
+            self._cells.content = view_html.cell_bars(history.cells, history.cells_valid,
+                                                      cells.capacity)
+        self._health.content = view_html.health(history.health)
         if history.time != self._plotted:
             self._plotted = history.time
             residual, threshold = history.residuals(PLOT_SECONDS)

@@ -1,6 +1,6 @@
 """Only who knows the token may control, and guessing is slow."""
 
-from armsense_monitor.access import Access
+from armsense_monitor.view_control import Access
 
 
 def test_random_tokens_differ_and_are_long_enough():

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from armsense_monitor.arm_history import ArmHistory, Contact, Event, Mode
-from armsense_monitor.time_series import thin, TimeSeries, Window
+from armsense_monitor.arm_history import (
+    ArmHistory,
+    Contact,
+    Event,
+    Mode,
+    thin,
+    TimeSeries,
+    Window,
+)
 
 EVENT = Event(0, 2.0, 'joints', 'link4', 'joint1', -3.0, 1.0, 0.99)
 

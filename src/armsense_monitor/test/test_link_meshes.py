@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from armsense.model import Arm
-from armsense_monitor.link_meshes import link_meshes
+from armsense_monitor.view_scene import link_meshes
 
 
 def test_cylinder_of_laas4_has_its_size_and_place():

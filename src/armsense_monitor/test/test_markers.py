@@ -7,7 +7,7 @@ from visualization_msgs.msg import Marker
 
 from armsense.model import Arm
 from armsense_monitor.arm_history import ArmHistory, Contact, Event
-from armsense_monitor.markers import markers, THRESHOLD_RADIUS
+from armsense_monitor.markers_node import markers, THRESHOLD_RADIUS
 
 MODEL = Arm.load('laas4')
 Q = np.array([0.3, 0.6, 0.0, -0.6])

@@ -13,9 +13,9 @@ import websockets
 
 from armsense.model import Arm
 from armsense.recordings.bag_writer import BagWriter
-from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory
 from armsense_monitor.page_guard import PageGuard
+from armsense_monitor.view_control import Access
 from armsense_monitor.web_view import WebView
 
 PROTOCOL = [f'viser-v{viser.__version__}']

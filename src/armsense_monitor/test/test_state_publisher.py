@@ -14,7 +14,7 @@ from tf2_msgs.msg import TFMessage
 
 from armsense.model import Arm
 from armsense_monitor.state_publisher_node import StatePublisherNode
-from armsense_node.loop import DirectSubscription, latched_qos, spin_background
+from armsense_node.loop import BackgroundExecutor, DirectSubscription, latched_qos
 
 Q = [0.3, 0.6, -0.2, -0.6]
 
@@ -29,7 +29,7 @@ def test_tf_is_the_pose_of_every_link():
     message = JointState(name=list(reversed(model.joint_names)), position=Q[::-1])
     message.header.stamp.sec = 7
     found, text, deadline = None, None, time.monotonic() + 30.0
-    with spin_background(node):
+    with BackgroundExecutor(node):
         while (found is None or text is None) and time.monotonic() < deadline:
             states.publish(message)
             node._step(0)

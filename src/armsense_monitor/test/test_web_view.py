@@ -19,8 +19,8 @@ from web_browser import click, open_page, PHONE, press, take_picture
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.recordings.bag_writer import BagWriter
-from armsense_monitor.access import Access
 from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
+from armsense_monitor.view_control import Access
 from armsense_monitor.web_view import WebView
 
 TOKEN = 'open sesame'

@@ -225,16 +225,7 @@ class ArmClient:
     def send(self, waypoints: Sequence[Sequence[Any]], joints: Sequence[str], start: float = 0.0,
              reaction: str = '', path_tolerance: Mapping[str, float] | None = None,
              feedback: Callable[[Any], None] | None = None) -> Any:
-        """Send a trajectory (see `trajectory_message`); its handle.
-
-        Args:
-            waypoints: Fields of `Waypoint`.
-            joints: Names.
-            start: Stamp at which it begins [s]; 0: now.
-            reaction: To a collision during this motion.
-            path_tolerance: By joint [rad].
-            feedback: Called with each message of feedback.
-        """
+        """Send a trajectory (see `trajectory_message`), tolerances [rad] by joint; its handle."""
         goal = FollowJointTrajectory.Goal(
             trajectory=trajectory_message(joints, waypoints, start, reaction))
         goal.path_tolerance = [JointTolerance(name=name, position=value)

@@ -6,15 +6,17 @@ the state of the arm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
 
 from armsense_node.loop_statistics import LoopReport
 
 MISSED = 5.0   # [%] of the cycles; more is worth a warning
+PERIOD = 1.0   # [s] between two messages
 
 
 class Level(IntEnum):
@@ -36,12 +38,7 @@ class Health(NamedTuple):
 
 
 def loop_health(report: LoopReport, ticks_before: int = -1) -> Health:
-    """How well a loop keeps its time.
-
-    Args:
-        report: Since the loop began.
-        ticks_before: Its cycles at the last report; as many now: it stands still.
-    """
+    """How well a loop keeps its time; as many ticks as before: it stands still."""
     values = {'cycles': report.ticks, 'missed': report.missed,
               'period p50 [us]': report.period_us.p50,
               'response p99 [us]': report.response_us.p99,
@@ -84,3 +81,21 @@ def parts_of(message: DiagnosticArray) -> list[tuple[str, Health]]:
 
 def _text(value: object) -> str:
     return f'{value:.4g}' if isinstance(value, float) else str(value)
+
+
+class HealthTopic:
+    """The topic `diagnostics` of a node; asks and publishes in the executor's thread."""
+
+    def __init__(self, node: Node, health: Callable[[], Sequence[Health]]) -> None:
+        """Begin; where `health` tells of no part of the node nothing is published."""
+        self._node, self._health = node, health
+        self._publisher = node.create_publisher(DiagnosticArray, 'diagnostics', 1)
+        node.create_timer(PERIOD, self._publish)
+
+    def _publish(self) -> None:
+        parts = self._health()
+        if not parts:
+            return
+        message = diagnostics(self._node.get_name(), parts)
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)

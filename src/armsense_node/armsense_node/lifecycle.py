@@ -10,8 +10,7 @@ from typing import Any
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from armsense.errors import ArmsenseError
-from armsense_node.health import Health, loop_health
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import Health, HealthTopic, loop_health
 
 JOIN_TIMEOUT = 10.0   # [s] a driver brakes the arm before its loop ends
 

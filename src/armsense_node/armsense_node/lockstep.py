@@ -11,6 +11,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from armsense.errors import ArmsenseError
 from armsense_node.loop import Loop, StreamSubscription
 
+WALL_LIMIT = 20.0     # [s] longest wait for the answers to one state
+START_LIMIT = 60.0    # [s] longest wait for all nodes to appear
+
 
 def lockstep_qos() -> QoSProfile:
     """Streams in lock-step are reliable and kept: nothing is lost, not even before discovery."""
@@ -34,8 +37,7 @@ class LockstepLoop(Loop):
     """Calls `step(tick) -> seq`, then waits until every answerer has sent that `seq`."""
 
     def __init__(self, step: Callable[[int], int | None], answerers: Sequence[Answerer],
-                 listened_to: Callable[[], bool], wall_limit: float = 20.0,
-                 start_limit: float = 60.0,
+                 listened_to: Callable[[], bool],
                  may_end: Callable[[], bool] | None = None) -> None:
         """Make the loop.
 
@@ -43,17 +45,13 @@ class LockstepLoop(Loop):
             step: One period; returns the seq of the state it published, None without one.
             answerers: Who has to answer.
             listened_to: Whether all who have to listen have subscribed.
-            wall_limit: Longest wait for the answers to one state [s].
-            start_limit: Longest wait for all nodes to appear [s].
             may_end: Asked in every period once a stop was requested; False: one more step, which
                 nobody has to answer.
         """
-        super().__init__(None, may_end)
+        super().__init__(may_end)
         self._step = step
         self._answerers = tuple(answerers)
         self._listened_to = listened_to
-        self._wall_limit = wall_limit
-        self._start_limit = start_limit
 
     def _cycle(self) -> None:
         self._await_nodes()
@@ -66,7 +64,7 @@ class LockstepLoop(Loop):
                 self._await_answers(seq)
 
     def _await_nodes(self) -> None:
-        deadline = time.monotonic() + self._start_limit
+        deadline = time.monotonic() + START_LIMIT
         while not self._stopped:
             missing = [a.name for a in self._answerers if not a.stream.publisher_count()]
             if not missing and self._listened_to():
@@ -74,11 +72,11 @@ class LockstepLoop(Loop):
             if time.monotonic() > deadline:
                 raise LockstepTimeout(
                     f'nobody publishes {", ".join(missing) or "answers"} after '
-                    f'{self._start_limit:.0f} s')
+                    f'{START_LIMIT:.0f} s')
             time.sleep(0.01)
 
     def _await_answers(self, seq: int) -> None:
-        deadline = time.monotonic() + self._wall_limit
+        deadline = time.monotonic() + WALL_LIMIT
         for answerer in self._answerers:
             while not self._stopped:
                 answer = answerer.stream.wait_oldest(0.1)    # a newer one may be a rival's
@@ -88,4 +86,4 @@ class LockstepLoop(Loop):
                         break
                 elif time.monotonic() > deadline:
                     raise LockstepTimeout(f'no {answerer.name} answered state {seq} within '
-                                          f'{self._wall_limit:.0f} s')
+                                          f'{WALL_LIMIT:.0f} s')

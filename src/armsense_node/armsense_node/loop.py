@@ -39,10 +39,10 @@ import inspect
 import sys
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from armsense.errors import BadValue
-from armsense_node.loop_node import BackgroundExecutor, run_node, spin_background
+from armsense_node.loop_node import BackgroundExecutor, run_node
 from armsense_node.loop_realtime import (
     ANY_CPU,
     exact_timers,
@@ -50,21 +50,20 @@ from armsense_node.loop_realtime import (
     Privileges,
     realtime_privileges,
 )
-from armsense_node.loop_statistics import Histogram, LoopReport, LoopStatistics, Quantiles
+from armsense_node.loop_statistics import LoopStatistics
 from armsense_node.loop_stream import (
     DirectSubscription,
     LoopEnded,
+    state_time,
     StreamPublisher,
     StreamSubscription,
     WaitSet,
 )
 from armsense_node.qos import event_qos, latched_qos, stream_qos
 
-__all__ = [
-    'BackgroundExecutor', 'DirectSubscription', 'event_qos', 'exact_timers',
-    'Histogram', 'latched_qos', 'Loop', 'LoopEnded', 'LoopReport', 'LoopStatistics',
-    'PacedLoop', 'Privileges', 'Quantiles', 'ReactiveLoop', 'realtime_privileges',
-    'run_node', 'spin_background', 'stream_qos', 'StreamPublisher',
+__all__ = [   # all that most nodes need
+    'BackgroundExecutor', 'DirectSubscription', 'event_qos', 'latched_qos', 'Loop', 'LoopEnded',
+    'PacedLoop', 'ReactiveLoop', 'run_node', 'state_time', 'stream_qos', 'StreamPublisher',
     'StreamSubscription', 'WaitSet']
 
 _LONGEST_SLEEP = 50_000_000  # [ns] so that a slow loop, too, notices a stop soon
@@ -72,26 +71,11 @@ _LONGEST_SLEEP = 50_000_000  # [ns] so that a slow loop, too, notices a stop soo
 Clock = Callable[[], int]  # [ns]
 
 
-class Source(Protocol):
-    """What a ReactiveLoop needs of a subscription."""
-
-    received_ns: int
-
-    def wait(self, timeout: float) -> Any | None: ...
-
-
-class EventSource(Protocol):
-    """What a ReactiveLoop needs of a subscription to events."""
-
-    def drain(self) -> Any: ...
-
-
 class Loop:
     """Start and stop, common to both loops."""
 
-    def __init__(self, statistics: LoopStatistics | None,
-                 may_end: Callable[[], bool] | None = None) -> None:
-        self.statistics = LoopStatistics() if statistics is None else statistics
+    def __init__(self, may_end: Callable[[], bool] | None = None) -> None:
+        self.statistics = LoopStatistics()
         self._may_end = may_end
         self.privileges: Privileges | None = None  # what run(realtime=True) obtained
         self._stopped = False
@@ -112,13 +96,7 @@ class Loop:
         return self._idle.wait(timeout)
 
     def run(self, realtime: bool = False, cpu: int = ANY_CPU, priority: int = PRIORITY) -> None:
-        """Runs in this thread until `stop`.
-
-        Args:
-            realtime: At the priority that the system grants.
-            cpu: With `realtime`: core that the loop and the threads that wake it stay on.
-            priority: With `realtime`: 1 to 49.
-        """
+        """Runs in this thread until `stop`, with what `realtime_privileges` grants if wanted."""
         self._idle.clear()
         _know_all_modules()
         # What there is now stays until the loop ends. Left to the garbage collector, looking
@@ -172,16 +150,15 @@ class PacedLoop(Loop):
         step: The work of one period.
         clock: Monotonic time [ns].
         sleep: Sleeps for a time [s]; may end early.
-        statistics: Where to count; default: a new one.
         may_end: Asked in every period once a stop was requested; False: one more step.
     """
 
     def __init__(
         self, period: float, step: Callable[[int], None], *,
         clock: Clock = time.monotonic_ns, sleep: Callable[[float], None] = time.sleep,
-        statistics: LoopStatistics | None = None, may_end: Callable[[], bool] | None = None,
+        may_end: Callable[[], bool] | None = None,
     ) -> None:
-        super().__init__(statistics, may_end)
+        super().__init__(may_end)
         if not period >= 1e-5:
             raise BadValue('period', period, 'at least 1e-5 s')
         self.period = period
@@ -243,18 +220,17 @@ class ReactiveLoop(Loop):
         on_silence: What to do when the stream pauses.
         clock: Monotonic time [ns].
         wall: Wall-clock time [ns], comparable with the subscription's `received_ns`.
-        statistics: Where to count; default: a new one.
         may_end: Asked before every wait once a stop was requested; False: one more.
     """
 
     def __init__(
-        self, subscription: Source, step: Callable[[Any], None], *,
-        events: Sequence[tuple[EventSource, Callable[[Any], None]]] = (),
+        self, subscription: DirectSubscription, step: Callable[[Any], None], *,
+        events: Sequence[tuple[DirectSubscription, Callable[[Any], None]]] = (),
         timeout: float = 0.05, on_silence: Callable[[], None] | None = None,
         clock: Clock = time.monotonic_ns, wall: Clock = time.time_ns,
-        statistics: LoopStatistics | None = None, may_end: Callable[[], bool] | None = None,
+        may_end: Callable[[], bool] | None = None,
     ) -> None:
-        super().__init__(statistics, may_end)
+        super().__init__(may_end)
         if not 0.0 < timeout <= 1.0:
             raise BadValue('timeout', timeout, 'over 0 and at most 1 s')
         self._subscription = subscription
@@ -266,7 +242,7 @@ class ReactiveLoop(Loop):
         self._wall = wall
 
     def _cycle(self) -> None:
-        wait, timeout = self._subscription.wait, self._timeout
+        wait, timeout, statistics = self._subscription.wait, self._timeout, self.statistics
         last = last_seq = 0
         while not self._ended:
             message = wait(timeout)
@@ -282,20 +258,16 @@ class ReactiveLoop(Loop):
             begun = self._wall()
             self._step(message)
             seq = getattr(message, 'seq', 0)
-            self._count(now - last if last else 0, seq - last_seq - 1 if last_seq else 0)
-            self.statistics.lateness.add(begun - arrival)
-            self.statistics.response.add(self._wall() - arrival)
+            statistics.ticks += 1
+            if last:
+                statistics.period.add(now - last)
+            if last_seq:
+                statistics.missed += max(seq - last_seq - 1, 0)
+            statistics.lateness.add(begun - arrival)
+            statistics.response.add(self._wall() - arrival)
             last, last_seq = now, seq
 
     def _handle_events(self) -> None:
         for subscription, handle in self._events:
             for event in subscription.drain():
                 handle(event)
-
-    def _count(self, period: int, gap: int) -> None:
-        statistics = self.statistics
-        statistics.ticks += 1
-        if period:
-            statistics.period.add(period)
-        if gap > 0:
-            statistics.missed += gap

@@ -28,7 +28,7 @@ _POLL = 0.02             # [s] how soon a node without a loop notices a signal o
 
 
 class BackgroundExecutor:
-    """Serves a node's services, parameters, actions and timers in a second thread.
+    """Serves a node's services, parameters, actions and timers in a second thread until `stop`.
 
     A callback that raises is logged and counted in `errors`; the others are served on, because
     an arm that moves must not lose its driver to a bad request.
@@ -62,7 +62,7 @@ class BackgroundExecutor:
         if self._thread.is_alive():
             # A task wakes the executor for certain. Its shutdown does not: it may remove the
             # wake-up just before the thread begins to wait, which then never ends.
-            self._executor.create_task(_nothing)
+            self._executor.create_task(lambda: None)
             self._thread.join()
         self._executor.shutdown()
 
@@ -71,15 +71,6 @@ class BackgroundExecutor:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-def _nothing() -> None:
-    """Work for an executor that shall look up."""
-
-
-def spin_background(node: Node) -> BackgroundExecutor:
-    """Starts serving the node's callbacks in a second thread; `stop()` it, or use `with`."""
-    return BackgroundExecutor(node)
 
 
 class _StopRequest:
@@ -93,7 +84,6 @@ class _StopRequest:
         self.requested = False
         self.signalled = False
         self.loop: Any = None
-
         self._before: dict[int, Any] = {}
 
     def install(self) -> None:
@@ -166,7 +156,7 @@ def _logger_name(factory: Callable[[], Node], argv: Sequence[str]) -> str:
 
 def _live(node: Node, stop: _StopRequest) -> None:
     try:
-        with spin_background(node):
+        with BackgroundExecutor(node):
             _run_loops(node, stop)
     finally:
         try:

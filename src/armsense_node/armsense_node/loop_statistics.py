@@ -48,21 +48,13 @@ class Histogram:
         self._bins[index if index < _BINS else _BINS - 1] += 1
 
     def quantiles(self) -> Quantiles:
+        """Each is the middle of the bin that holds it; of the last bin, the maximum."""
         counts = np.array(self._bins).cumsum()
-        total = int(counts[-1])
-        if not total:
-            return Quantiles(0.0, 0.0, 0.0)
         longest = self.max * 1e-3
-        p50, p99 = (self._at(counts, share * total, longest) for share in (0.5, 0.99))
+        index = np.searchsorted(counts, [0.5 * int(counts[-1]), 0.99 * int(counts[-1])])
+        middle = np.where(index < _BINS - 1, (index + 0.5) * (1 << _SHIFT) * 1e-3, longest)
+        p50, p99 = np.minimum(middle, longest).tolist()
         return Quantiles(p50, p99, longest)
-
-    @staticmethod
-    def _at(counts: np.ndarray, rank: float, longest: float) -> float:
-        """The middle of the bin that holds the rank-th duration [us]."""
-        index = int(np.searchsorted(counts, rank))
-        if index == _BINS - 1:
-            return longest
-        return min((index + 0.5) * (1 << _SHIFT) * 1e-3, longest)
 
 
 class LoopStatistics:

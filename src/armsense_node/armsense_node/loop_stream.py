@@ -88,7 +88,7 @@ class DirectSubscription:
         self._set_back = (-_TURNS, -_TURNS)  # [ns] when it last did not grow, and before that
         self._single = qos.depth == 1
         self._subscription = node.create_subscription(
-            msg_type, topic, _ignore, qos, callback_group=_LeftToTheLoop(), raw=self._raw)
+            msg_type, topic, lambda _: None, qos, callback_group=_LeftToTheLoop(), raw=self._raw)
         self.handle = self._subscription.handle
         self._wait_set = WaitSet([self])
 
@@ -249,5 +249,9 @@ class StreamPublisher:
         self._node.destroy_publisher(self._publisher)
 
 
-def _ignore(_: Any) -> None:
-    """The callback that rclpy insists on and nobody calls."""
+def state_time(state: Any) -> int:
+    """Of a `MotorStates` record [ns]: monotonic, from the driver; stamps are for people.
+
+    Their clock may be set. It is the stamp where an older version has recorded the state.
+    """
+    return int(state.time_ns or state.stamp_ns)

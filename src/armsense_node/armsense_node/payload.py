@@ -34,12 +34,7 @@ class PayloadTopic:
     """Hears on the executor's thread what the tool carries; the loop asks for the model."""
 
     def __init__(self, node: Node, model: Arm) -> None:
-        """Listen.
-
-        Args:
-            node: The node that listens.
-            model: The arm with an empty tool.
-        """
+        """Listen; the model is that of the arm with an empty tool."""
         self._node, self._empty = node, model
         self._told: deque[Arm] = deque(maxlen=1)
         self._mass = 0.0   # [kg] as told last

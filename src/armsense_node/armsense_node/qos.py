@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 
 def stream_qos() -> QoSProfile:
     """A stream at control rate: best effort, only the newest message counts."""
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 def event_qos(depth: int = 16) -> QoSProfile:
     """Events that must all arrive, such as a collision: reliable, in order."""
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
 
 
 def latched_qos(depth: int = 1) -> QoSProfile:
@@ -22,6 +20,5 @@ def latched_qos(depth: int = 1) -> QoSProfile:
 
     Who listens to every change, not to the newest state alone, asks for more depth.
     """
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE,
+                      durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense_node.loop import Histogram, LoopEnded, LoopStatistics, PacedLoop, ReactiveLoop
+from armsense_node.loop import LoopEnded, PacedLoop, ReactiveLoop
+from armsense_node.loop_statistics import Histogram, LoopStatistics
 
 PERIOD = 1e-3
 P = 1_000_000  # [ns]

@@ -21,11 +21,11 @@ from std_srvs.srv import Trigger
 from armsense_msgs.msg import MotorCommands, MotorStates
 from armsense_node import loop_stream
 from armsense_node.loop import (
+    BackgroundExecutor,
     DirectSubscription,
     event_qos,
     LoopEnded,
     ReactiveLoop,
-    spin_background,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
@@ -127,7 +127,7 @@ def test_executor_sleeps_while_the_stream_flows(node, states, monkeypatch):
     rounds = []  # of the executor: in each it asks the group of every subscription
     monkeypatch.setattr(
         loop_stream._LeftToTheLoop, 'can_execute', lambda group, entity: rounds.append(entity))
-    with spin_background(node) as executor:
+    with BackgroundExecutor(node) as executor:
         seqs = [states.wait(PATIENCE).seq for _ in range(200)]
     assert seqs == sorted(set(seqs))
     assert executor.errors == 0
@@ -143,7 +143,7 @@ def test_executor_stops_even_if_it_was_about_to_wait(node, monkeypatch):
         stop_begun.wait(PATIENCE)
         return count(*counts)
     monkeypatch.setattr(rclpy.executors, 'NumberOfEntities', pause)
-    executor = spin_background(node)
+    executor = BackgroundExecutor(node)
     assert about_to_wait.wait(PATIENCE)
     stopper = threading.Thread(target=executor.stop, daemon=True)
     stopper.start()
@@ -157,7 +157,7 @@ def test_executor_ends_with_its_context():
     context = Context()
     rclpy.init(context=context)
     node = Node('short', context=context)
-    executor = spin_background(node)
+    executor = BackgroundExecutor(node)
     rclpy.shutdown(context=context)
     executor.stop()
     executor.stop()
@@ -319,7 +319,7 @@ def test_failing_step_closes_the_node_and_fails():
 
 def test_privileges_never_fail():
     ask = ('import os, resource\n'
-           'from armsense_node.loop import realtime_privileges\n')
+           'from armsense_node.loop_realtime import realtime_privileges\n')
     granted = 'p = realtime_privileges()\nassert p.fifo and p.memory_locked or p.explanation, p\n'
     subprocess.run([sys.executable, '-c', ask + granted], check=True, timeout=PATIENCE)
     forbid = ('for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_MEMLOCK):\n'
@@ -334,7 +334,7 @@ def test_privileges_never_fail():
 
 def test_a_core_to_stay_on():
     ask = ('import os\n'
-           'from armsense_node.loop import realtime_privileges\n'
+           'from armsense_node.loop_realtime import realtime_privileges\n'
            'core = max(os.sched_getaffinity(0))\n'
            'p = realtime_privileges(core)\n'
            'assert os.sched_getaffinity(0) == {core}, os.sched_getaffinity(0)\n'

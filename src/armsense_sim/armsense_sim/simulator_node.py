@@ -29,7 +29,7 @@ from armsense.sim.scenario import BoardFault, Event, Place, Scenario, Stage
 from armsense.sim.sensors import StrainGauges
 from armsense_msgs.msg import ContactTruth
 from armsense_msgs.srv import InjectFault, PlaceObstacle
-from armsense_node.health_topic import HealthTopic
+from armsense_node.health import HealthTopic
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import event_qos, Loop, run_node, stream_qos
 from armsense_node.parameters import ArmParameters, declare, LockstepParameters
@@ -232,7 +232,7 @@ class _SimulatorLoop(Loop):
     """Calls `step(exchange)`; `exchange()` serves the wire and tells whether time may go on."""
 
     def __init__(self, step: Any, server: Any, dt: float, lockstep: bool) -> None:
-        super().__init__(None)
+        super().__init__()
         self._step = step
         self._server = server
         self._dt = dt

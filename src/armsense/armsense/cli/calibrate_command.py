@@ -11,44 +11,40 @@ For example:
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 import functools
 import os
 from pathlib import Path
+import signal
+import subprocess
 import sys
+import time
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
-from rich.table import Table
 import scipy.stats
 
-from armsense.cli.command import answer
-from armsense.cli.imu_options import add_imu_options, mounting
-from armsense.cli.live_bag import record_live
+from armsense.cli.command import add_bag_options, answer, arm_of, console, mounting, table
 from armsense.errors import ArmsenseError
 from armsense.jobs.outputs import check_target
 from armsense.model import Arm
 from armsense.model.arm import carrying
-from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS
 from armsense.parallel import run_tasks
 from armsense.recordings.bag_tape import read_tape
 from armsense.types import Array
-from armsense.watch.calibrate import (
-    calibrate,
-    Calibration,
-    count_alarms,
-    free_residuals,
-    store,
-)
+from armsense.watch.calibrate import calibrate, Calibration, count_alarms, free_residuals, store
 from armsense.watch.collision_monitor import DetectionConfig
 
 REQUESTED = (10.0, 1.0, 0.1)       # [1/h] of a check
 FIT_HOURS, CHECK_HOURS = 2.0, 10.0
 QUICK = 0.03, 0.06                 # [h] the same, in a few minutes: the low rates stay unseen
 UNUSED = 10**5                     # numbers of simulated recordings that no fit has seen
+RECORDER = 'armsense_monitor.recorder_node'
+PATIENCE = 10.0                    # [s] for the recorder to close the bag
+TICK = 0.5                         # [s] between two looks at it
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,40 +59,28 @@ def parser() -> argparse.ArgumentParser:
                      help='compare rates asked for with rates on other simulated motions')
     out.add_argument('--quick', action='store_true', help='a check of minutes instead of hours')
     out.add_argument('--model', type=Path, help='model.yaml to calibrate; it is written back')
-    out.add_argument('--arm', help='arm, where no model is given (default: laas4)')
     out.add_argument('--out', type=Path, help='model.yaml to write, if not that of --model')
     out.add_argument('--rate', type=float, default=0.1, help='false alarms per hour')
     out.add_argument('--confidence', type=float, default=0.9, help='that they are not exceeded')
     out.add_argument('--observer', choices=OBSERVERS)
-    out.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
-    out.add_argument('--topic', help='of the motor states, where a bag has several arms')
     out.add_argument('--fit-hours', type=float, help=f'of a check (default: {FIT_HOURS})')
     out.add_argument('--hours', type=float, help=f'of a check (default: {CHECK_HOURS})')
     out.add_argument('--seed', type=int, default=1)
     out.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
-    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
-    add_imu_options(out)
+    add_bag_options(out)
     return out
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
-    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
     work = _check if options.check else _calibrate
-    return answer('calibrate', lambda: work(options, console), options.json,
+    return answer('calibrate', lambda: work(options, console(options.json)), options.json,
                   'interrupted; nothing was written')
 
 
-def _arm(options: argparse.Namespace) -> tuple[Arm, DetectionConfig, float]:
-    stored = ModelFile.read(options.model) if options.model else None
-    arm = options.arm or (stored.arm if stored else 'laas4')
-    model = Arm.load(arm, options.model)
-    return model, DetectionConfig.of(model, options.detection), 1.0 / model.config.rate
-
-
 def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    model, config, period = _arm(options)
+    model, config, _ = arm_of(options)
     if sum([bool(options.bags), options.simulate is not None, options.live is not None]) != 1:
         raise ArmsenseError('give either bags, --live MINUTES or --simulate MINUTES')
     target = options.out or options.model
@@ -113,7 +97,8 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     else:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
-    found = calibrate(residuals, config, period, options.rate, options.confidence)
+    found = calibrate(residuals, config, 1.0 / model.config.rate, options.rate,
+                      options.confidence)
     if target is not None:
         store(target, model, found, method, options.bags)
     _show(model, found, console, target)
@@ -133,6 +118,31 @@ def _live(options: argparse.Namespace, console: Console) -> Path:
         return record_live(folder, seconds, lambda now: bar.update(task, completed=now))
 
 
+def record_live(folder: Path, seconds: float, tell: Callable[[float], None]) -> Path:
+    """Record the topics of the running arm into a new folder; tells the seconds so far."""
+    command = [sys.executable, '-m', RECORDER, '--ros-args', '-p', f'bag:={folder}']
+    with subprocess.Popen(command) as recorder:
+        try:
+            begin = time.monotonic()
+            while (now := time.monotonic() - begin) < seconds:
+                if recorder.poll() is not None:
+                    raise ArmsenseError(f'the recorder ended after {now:.1f} s with code '
+                                        f'{recorder.returncode}')
+                tell(now)
+                time.sleep(min(TICK, seconds - now))
+        finally:
+            _stop(recorder)
+    return folder
+
+
+def _stop(recorder: subprocess.Popen[bytes]) -> None:
+    recorder.send_signal(signal.SIGINT)   # the bag gets its index
+    try:
+        recorder.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        recorder.kill()
+
+
 def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: float, first: int,
                console: Console) -> list[Array]:
     """Free residuals of so many hours of one simulated arm, a motion of its own in each part.
@@ -143,7 +153,7 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
     from armsense.sim.campaign.setup import Known, Setup
     from armsense.sim.campaign.tasks import CHUNK, run_task, Task
     observer = options.observer or config.observer
-    setup = Setup(arm=options.arm or _arm(options)[0].name, detection=options.detection or '',
+    setup = Setup(arm=options.arm, detection=options.detection or '',
                   model_file=str(options.model or ''),
                   observers=(observer,), seed=options.seed, arms=1)
     count = max(round(hours * 3600.0 / CHUNK), 1)
@@ -157,7 +167,8 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
 
 def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Rates asked for against rates on motions that no fit has seen."""
-    model, config, period = _arm(options)
+    model, config, _ = arm_of(options)
+    period = 1.0 / model.config.rate
     fit, check = QUICK if options.quick else (FIT_HOURS, CHECK_HOURS)
     known = _simulated(options, config, options.fit_hours or fit, 0, console)
     unseen = _simulated(options, config, options.hours or check, UNUSED, console)
@@ -174,13 +185,12 @@ def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
               'observed_bounds_per_hour': bounds, 'hours': hours,
               'fit_hours': sum(map(len, known)) * period / 3600.0, 'threshold_nm': heights,
               'arm': model.name}
-    table = Table(title=f'{model.name}: {hours:.2f} h of motion that no fit has seen, fitted on '
-                  f'{result["fit_hours"]:.2f} h', title_justify='left')
-    for column in ('asked for 1/h', 'seen 1/h', 'seen, 90 % interval'):
-        table.add_column(column, justify='right')
+    rates = table(f'{model.name}: {hours:.2f} h of motion that no fit has seen, fitted on '
+                  f'{result["fit_hours"]:.2f} h',
+                  ('asked for 1/h', 'seen 1/h', 'seen, 90 % interval'))
     for rate, seen, (low, high) in zip(REQUESTED, observed, bounds, strict=True):
-        table.add_row(f'{rate:g}', f'{seen:.3g}', f'{low:.3g} to {high:.3g}')
-    console.print(table)
+        rates.add_row(f'{rate:g}', f'{seen:.3g}', f'{low:.3g} to {high:.3g}')
+    console.print(rates)
     return result
 
 
@@ -192,15 +202,14 @@ def _bounds(alarms: int, hours: float) -> tuple[float, float]:
 
 def _show(model: Arm, found: Calibration, console: Console, target: Path | None) -> None:
     limits = found.thresholds
-    table = Table(title=f'{model.name}: {found.statistics.minutes:.1f} min without collision, '
-                  f'{limits.rate_per_hour:g} false alarms per hour', title_justify='left')
-    for column in ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'):
-        table.add_column(column, justify='right')
+    joints = table(f'{model.name}: {found.statistics.minutes:.1f} min without collision, '
+                   f'{limits.rate_per_hour:g} false alarms per hour',
+                   ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'))
     for name, mean, sigma, height, peaks in zip(
             model.joint_names, found.statistics.mean, found.statistics.sigma, limits.constant,
             limits.clusters, strict=True):
-        table.add_row(name, f'{mean:+.3f}', f'{sigma:.3f}', f'{height:.3f}', str(peaks))
-    console.print(table)
+        joints.add_row(name, f'{mean:+.3f}', f'{sigma:.3f}', f'{height:.3f}', str(peaks))
+    console.print(joints)
     for warning in limits.warnings:
         console.print(warning)
     if target is not None:

@@ -18,9 +18,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from rich.table import Table
 
-from armsense.cli.command import answer
+from armsense.cli.command import answer, console, table
 from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS
 from armsense.sim.campaign.campaign import Campaign
@@ -66,9 +65,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
-    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
-                      width=None if sys.stdout.isatty() else 140)
-    return answer('campaign', lambda: _run(options, console), options.json,
+    return answer('campaign', lambda: _run(options, console(options.json)), options.json,
                   'interrupted; the same command goes on from here')
 
 
@@ -102,34 +99,29 @@ def _run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _show(report: dict[str, Any], console: Console) -> None:
-    table = Table(title=f'{report["arm"]}: {report["collisions"]} collisions, '
-                  f'{report["must_be_felt"]} to be felt, {report["free_hours"]} h of free motion',
-                  title_justify='left')
-    for column in ('observer', 'missed', 'false alarms', 'per hour <', 'median ms', 'p99 ms',
-                   'min force N', 'link', 'force err N', 'point err m', 'Pareto'):
-        table.add_column(column, justify='left' if column == 'observer' else 'right')
+    observers = table(
+        f'{report["arm"]}: {report["collisions"]} collisions, {report["must_be_felt"]} to be '
+        f'felt, {report["free_hours"]} h of free motion',
+        ('observer', 'missed', 'false alarms', 'per hour <', 'median ms', 'p99 ms', 'min force N',
+         'link', 'force err N', 'point err m', 'Pareto'), left=['observer'])
     for name, s in report['observers'].items():
-        table.add_row(name + (' *' if name == report['observer'] else ''), *map(_cell, (
+        observers.add_row(name + (' *' if name == report['observer'] else ''), *map(_cell, (
             s['missed'], s['false_alarms'], s['false_alarms_per_hour_bound'],
             s['delay_ms']['median'], s['delay_ms']['p99'], s['min_force_n'], s['link_accuracy'],
             s['force_error_n'], s['point_error_m'], s['pareto'])))
-    console.print(table)
+    console.print(observers)
     console.print(f'* configured; delays of {report["hard_impacts"]} hard impacts; link of the '
                   f'{report["link_observable"]} contacts that tell it; touched at '
                   f'{report["speed_mps"][0]:g} to {report["speed_mps"][-1]:g} m/s, sensor noise '
                   f'times {report["noise"]:g}')
-    _show_goals(report, console)
-    for kind in ('missed_cases', 'unobservable_cases'):
-        for text in report[kind][:MOST_CASES]:
-            console.print(f'  {kind.split("_")[0]}: {text}')
-    console.print(NOTE)
-
-
-def _show_goals(report: dict[str, Any], console: Console) -> None:
     for goal in report['goals']:
         text = f'{goal["goal"]}: {_cell(goal["got"])} ({goal["wanted"]})'
         console.print(f'  met     {text}' if goal['met'] else
                       f'  not met {text}: {goal["why"]}', soft_wrap=True, markup=False)
+    for kind in ('missed_cases', 'unobservable_cases'):
+        for text in report[kind][:MOST_CASES]:
+            console.print(f'  {kind.split("_")[0]}: {text}')
+    console.print(NOTE)
 
 
 def _cell(value: Any) -> str:

@@ -1,13 +1,22 @@
-"""How the commands of the suite end: with a result, with one line that says what is wrong."""
+"""What the commands of the suite share: how they speak and end, and options that several have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Collection, Sequence
 import json
 import sys
 from typing import Any
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
 from armsense.errors import ArmsenseError
+from armsense.model import Arm
+from armsense.model.model_file import ModelFile
+from armsense.recordings.bag_imu import Mounting
+from armsense.watch.collision_monitor import DetectionConfig
 
 
 def answer(name: str, work: Callable[[], dict[str, Any] | None], as_json: bool,
@@ -41,3 +50,51 @@ def os_error(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f'{error.filename}: {error.strerror}'
+
+
+def console(as_json: bool) -> Console:
+    """Where a command speaks to people: not on the output that its JSON object goes to."""
+    return Console(stderr=as_json, highlight=False, width=None if sys.stdout.isatty() else 140)
+
+
+def table(title: str, columns: Sequence[str], left: Collection[str] = ()) -> Table:
+    """A table of numbers; columns of words are aligned left."""
+    out = Table(title=title, title_justify='left')
+    for column in columns:
+        out.add_column(column, justify='left' if column in left else 'right')
+    return out
+
+
+def step_bar(transient: bool = False) -> Progress:
+    """Shows what is done now, and how far it is."""
+    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
+                    console=Console(stderr=True), transient=transient)
+
+
+def add_bag_options(parser: argparse.ArgumentParser) -> None:
+    """Options of commands that put bags through an observer."""
+    parser.add_argument('--arm', help='arm, where no model is given (default: laas4)')
+    parser.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
+    parser.add_argument('--topic', help='of the motor states, where a bag has several arms')
+    parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    group = parser.add_argument_group('a base that moved (bags with the topic imu)')
+    group.add_argument('--imu-rpy', type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar='RAD',
+                       help='turn of the imu in the base frame')
+    group.add_argument('--imu-position', type=float, nargs=3, default=(0.0, 0.0, 0.0),
+                       metavar='M', help='of the imu in the base frame')
+    group.add_argument('--ignore-imu', action='store_true', help='take the base as standing')
+
+
+def mounting(options: argparse.Namespace) -> Mounting | None:
+    """What the options say of the imu; None: it is ignored."""
+    if options.ignore_imu:
+        return None
+    return Mounting(tuple(options.imu_rpy), tuple(options.imu_position))
+
+
+def arm_of(options: argparse.Namespace) -> tuple[Arm, DetectionConfig, ModelFile | None]:
+    """The arm of `--arm`, else of `--model`, its observers, and the file of `--model`."""
+    stored = ModelFile.read(options.model) if options.model else None
+    options.arm = options.arm or (stored.arm if stored else 'laas4')
+    model = Arm.load(options.arm, options.model)
+    return model, DetectionConfig.of(model, options.detection), stored

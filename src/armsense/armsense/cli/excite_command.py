@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 import contextlib
-import json
 from pathlib import Path
 import signal
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -22,7 +22,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from armsense import schema
-from armsense.errors import ArmsenseError
+from armsense.cli.command import answer
 from armsense.excite import (
     BaseCylinder,
     Constraints,
@@ -37,69 +37,49 @@ from armsense.excite.preview import preview_figure
 from armsense.jobs.outputs import check_target, refusals_told
 from armsense.model import Arm
 
-Handler = Callable[[argparse.Namespace], int]
-
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one subcommand; returns the exit code."""
-    options = make_parser().parse_args(arguments)
-    handler: Handler = options.handler
-    try:
-        return handler(options)
-    except ArmsenseError as error:
-        print(f'armsense: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('armsense: interrupted before a motion was found', file=sys.stderr)
-        return 130
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Subcommands of `excite`."""
-    parser = argparse.ArgumentParser(prog='armsense excite',
-                                     description='Motions that excite all parameters of an arm.')
-    commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    add_design(commands)
-    return parser
-
-
-def add_design(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The `design` subcommand."""
-    defaults = DesignOptions()
-    parser = commands.add_parser('design', help='design an optimal motion and write it to a file')
-    parser.set_defaults(handler=design)
-    parser.add_argument('--arm', default='laas4', help='name or yaml file of the arm')
-    parser.add_argument('--model', type=Path, help='identified model.yaml to design with')
-    parser.add_argument('--out', type=Path, default=Path('excite.yaml'))
-    parser.add_argument('--figure', type=Path, help='preview; default: OUT with .png')
-    parser.add_argument('--no-figure', action='store_true')
-    parser.add_argument('--kind', choices=KINDS, default=defaults.kind)
-    parser.add_argument('--criterion', choices=list(CRITERIA), default=defaults.criterion)
-    parser.add_argument('--period', type=float, help='[s]; default: 10, APRBS 40')
-    parser.add_argument('--harmonics', type=int, default=defaults.harmonics)
-    parser.add_argument('--seed', type=int, default=defaults.seed)
-    parser.add_argument('--time-limit', type=float, default=defaults.time_limit,
-                        help='[s]; 0: until converged')
-    parser.add_argument('--starts', type=int, default=defaults.starts)
-    parser.add_argument('--use', type=float, default=0.9, help='fraction of every limit')
-    parser.add_argument('--floor', type=_height, default=0.0, help='[m] above the base, or none')
-    parser.add_argument('--self-distance', type=float, default=0.02, help='[m] between links')
-    parser.add_argument('--base-radius', type=float,
-                        help='[m] of a cylinder about axis 1 that tool and outer links avoid')
-    parser.add_argument('--band-limit', type=float, help='[Hz]')
-    parser.add_argument('--start', type=float, nargs='+', help='[rad] pose at both ends; '
-                        'default: home')
-    parser.add_argument('--json', action='store_true', help='result as JSON on standard output')
-
-
-def design(options: argparse.Namespace) -> int:
     """Design, write the file and the figure, tell what came out."""
+    options = parser().parse_args(arguments)
+    return answer('armsense', lambda: design(options, Console(stderr=True, highlight=False)),
+                  options.json, 'interrupted before a motion was found')
+
+
+def parser() -> argparse.ArgumentParser:
+    defaults = DesignOptions()
+    out = argparse.ArgumentParser(prog='armsense excite design', description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    out.add_argument('--arm', default='laas4', help='name or yaml file of the arm')
+    out.add_argument('--model', type=Path, help='identified model.yaml to design with')
+    out.add_argument('--out', type=Path, default=Path('excite.yaml'))
+    out.add_argument('--figure', type=Path, help='preview; default: OUT with .png')
+    out.add_argument('--no-figure', action='store_true')
+    out.add_argument('--kind', choices=KINDS, default=defaults.kind)
+    out.add_argument('--criterion', choices=list(CRITERIA), default=defaults.criterion)
+    out.add_argument('--period', type=float, help='[s]; default: 10, APRBS 40')
+    out.add_argument('--harmonics', type=int, default=defaults.harmonics)
+    out.add_argument('--seed', type=int, default=defaults.seed)
+    out.add_argument('--time-limit', type=float, default=defaults.time_limit,
+                     help='[s]; 0: until converged')
+    out.add_argument('--starts', type=int, default=defaults.starts)
+    out.add_argument('--use', type=float, default=0.9, help='fraction of every limit')
+    out.add_argument('--floor', type=_height, default=0.0, help='[m] above the base, or none')
+    out.add_argument('--self-distance', type=float, default=0.02, help='[m] between links')
+    out.add_argument('--base-radius', type=float,
+                     help='[m] of a cylinder about axis 1 that tool and outer links avoid')
+    out.add_argument('--band-limit', type=float, help='[Hz]')
+    out.add_argument('--start', type=float, nargs='+', help='[rad] pose at both ends; '
+                     'default: home')
+    out.add_argument('--json', action='store_true', help='result as JSON on standard output')
+    return out
+
+
+def design(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     check_target(options.out, 'excite.yaml')
     figure = None if options.no_figure else options.figure or options.out.with_suffix('.png')
     if figure is not None:
         check_target(figure, 'excite.png')
     model = Arm.load(options.arm, options.model)
-    console = Console(stderr=True, highlight=False)
     with Bar(TextColumn('designing'), BarColumn(), TextColumn('{task.description}'),
              TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task('', total=1.0)
@@ -119,8 +99,7 @@ def design(options: argparse.Namespace) -> int:
     if figure is not None:
         with refusals_told(figure.absolute().parent):
             preview_figure(result.excitation, model, figure)
-    _tell(result, options, console)
-    return 0
+    return _tell(result, options.out, console)
 
 
 @contextlib.contextmanager
@@ -148,7 +127,7 @@ def _constraints(options: argparse.Namespace, model: Arm) -> Constraints:
                           base_cylinder=None if radius is None else BaseCylinder(radius))
 
 
-def _tell(result: Design, options: argparse.Namespace, console: Console) -> None:
+def _tell(result: Design, out: Path, console: Console) -> dict[str, Any]:
     excitation, quality = result.excitation, result.excitation.quality
     cut = ', cut short' if result.interrupted else ''
     console.print(f'{excitation.arm}: {excitation.kind} of {excitation.period:g} s in '
@@ -156,13 +135,11 @@ def _tell(result: Design, options: argparse.Namespace, console: Console) -> None
     console.print(f'{quality.criterion} {quality.value:.5g}, condition number '
                   f'{quality.condition_number:.4g} ({quality.scaled_condition_number:.3g} with '
                   f'columns of unit length), {quality.parameters} base parameters')
-    console.print(f'written: {options.out}')
-    if options.json:
-        print(json.dumps({
-            'file': str(options.out), 'criterion': quality.criterion,
-            'criterion_value': quality.value, 'condition_number': quality.condition_number,
-            'parameters': quality.parameters, 'seconds': excitation.seconds,
-            'interrupted': result.interrupted, 'seed': excitation.seed}))
+    console.print(f'written: {out}')
+    return {'file': str(out), 'criterion': quality.criterion, 'criterion_value': quality.value,
+            'condition_number': quality.condition_number, 'parameters': quality.parameters,
+            'seconds': excitation.seconds, 'interrupted': result.interrupted,
+            'seed': excitation.seed}
 
 
 def _height(text: str) -> float | None:

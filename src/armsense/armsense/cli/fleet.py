@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from armsense.cli.command import table
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import judge
 from armsense.identify.model import IdentifiedModel
@@ -48,56 +48,35 @@ class Found(NamedTuple):
     model: IdentifiedModel | None
 
 
-class Fleet:
-    """All recordings of one kind of arm."""
+def run_fleet(subject: Subject, files: Sequence[Path], folder: Path, jobs: int,
+              scheduler: str | None, tell: Callable[[int, int], None]) -> dict[str, Any]:
+    """Identify every day, then judge every arm's first model on its later days.
 
-    def __init__(self, subject: Subject, files: Sequence[Path], folder: Path) -> None:
-        """Sort the recordings.
-
-        Args:
-            subject: The kind of arm.
-            files: Recordings.
-            folder: For models, reports and the table.
-        """
-        if subject.elastic:
-            raise ArmsenseError(f'{subject.robot.robot} has elastic joints; a fleet is compared '
-                                'by link-side torques, identify its bags one by one')
-        self.subject, self.folder = subject, folder
-        self.days = days(files)
-
-    def run(self, jobs: int = 1, scheduler: str | None = None,
-            progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-        """Identify every day, then judge every arm's first model on its later days."""
-        with refusals_told(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        check_target(self.folder / TABLE, TABLE)
-        tell = progress or (lambda done, total: None)
-        total = 2 * len(self.days)
-        work = functools.partial(identify_day, self.subject, self.folder.absolute())
-        found: dict[str, Found] = {}
-        for done, result in enumerate(run_tasks(work, self.days, jobs, scheduler), 1):
-            found[result.day.name] = result
-            tell(done, total)
-        first = self._first_models(found)
-        pairs = [(day, first[day.arm]) for day in self.days if found[day.name].model is not None]
-        check = functools.partial(judge_day, self.subject)
-        for done, (name, verdict) in enumerate(run_tasks(check, pairs, jobs, scheduler), 1):
-            found[name].record.update(verdict)
-            tell(len(self.days) + done, total)
-        report = {'robot': self.subject.robot.robot,
-                  'days': [found[day.name].record for day in self.days]}
-        with refusals_told(self.folder):
-            (self.folder / TABLE).write_text(json.dumps(report, indent=1))
-        return report
-
-    def _first_models(self, found: dict[str, Found]) -> dict[str, IdentifiedModel]:
-        """The earliest model of each arm; days are in order."""
-        first: dict[str, IdentifiedModel] = {}
-        for day in self.days:
-            model = found[day.name].model
-            if model is not None:
-                first.setdefault(day.arm, model)
-        return first
+    Models, reports and the table go to `folder`; `tell` is given steps done and in all.
+    """
+    if subject.elastic:
+        raise ArmsenseError(f'{subject.robot.robot} has elastic joints; a fleet is compared '
+                            'by link-side torques, identify its bags one by one')
+    all_days = days(files)
+    with refusals_told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    check_target(folder / TABLE, TABLE)
+    work = functools.partial(identify_day, subject, folder.absolute())
+    found: dict[str, Found] = {}
+    for done, result in enumerate(run_tasks(work, all_days, jobs, scheduler), 1):
+        found[result.day.name] = result
+        tell(done, 2 * len(all_days))
+    first: dict[str, IdentifiedModel] = {}     # of each arm; days are in order
+    pairs = [(day, first.setdefault(day.arm, model)) for day in all_days
+             if (model := found[day.name].model) is not None]
+    check = functools.partial(judge_day, subject)
+    for done, (name, verdict) in enumerate(run_tasks(check, pairs, jobs, scheduler), 1):
+        found[name].record.update(verdict)
+        tell(len(all_days) + done, 2 * len(all_days))
+    report = {'robot': subject.robot.robot, 'days': [found[day.name].record for day in all_days]}
+    with refusals_told(folder):
+        (folder / TABLE).write_text(json.dumps(report, indent=1))
+    return report
 
 
 def days(files: Sequence[Path]) -> list[Day]:
@@ -159,17 +138,16 @@ def judge_day(subject: Subject,
 
 def show_fleet(report: dict[str, Any], console: Console) -> None:
     """The table of all days."""
-    table = Table(title=f'{report["robot"]}: one model per arm and day')
-    for heading in ('arm', 'day', 'bags', 'error %', 'mass [kg]', 'Coulomb [Nm]',
-                    'first model %', 'verdict'):
-        table.add_column(heading, no_wrap=heading == 'day',
-                         justify='left' if heading in ('arm', 'day', 'verdict') else 'right')
+    days = table(f'{report["robot"]}: one model per arm and day',
+                 ('arm', 'day', 'bags', 'error %', 'mass [kg]', 'Coulomb [Nm]', 'first model %',
+                  'verdict'), left=('arm', 'day', 'verdict'))
+    days.columns[1].no_wrap = True
     for row in report['days']:
         cells = [row['arm'], row['date'], str(len(row['files']))]
         if 'error' in row:
-            table.add_row(*cells, '-', '-', '-', '-', row['error'])
+            days.add_row(*cells, '-', '-', '-', '-', row['error'])
             continue
-        table.add_row(*cells, f'{row["cross_validated_percent"]:.2f}', f'{row["mass_kg"]:.3f}',
-                      ' '.join(f'{c:.3f}' for c in row['coulomb_nm']),
-                      f'{row["first_model_percent"]:.2f}', row['verdict'])
-    console.print(table)
+        days.add_row(*cells, f'{row["cross_validated_percent"]:.2f}', f'{row["mass_kg"]:.3f}',
+                     ' '.join(f'{c:.3f}' for c in row['coulomb_nm']),
+                     f'{row["first_model_percent"]:.2f}', row['verdict'])
+    console.print(days)

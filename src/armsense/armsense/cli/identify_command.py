@@ -20,11 +20,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from armsense.cli.command import answer
-from armsense.cli.fleet import Fleet, show_fleet
+from armsense.cli.command import answer, console, step_bar, table
+from armsense.cli.fleet import run_fleet, show_fleet
 from armsense.identify.estimation.choices import ESTIMATORS, PREPROCESSING
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.identify_job import find_payload, Identification, payload_words, run, Subject
@@ -59,11 +57,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
-    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False,
-                      width=None if sys.stdout.isatty() else 140)
     work = _fleet if options.fleet else _single
-    return answer('identify', lambda: work(options, _subject(options), console), options.json,
-                  'interrupted; nothing was written')
+    return answer('identify', lambda: work(options, _subject(options), console(options.json)),
+                  options.json, 'interrupted; nothing was written')
 
 
 def _subject(options: argparse.Namespace) -> Subject:
@@ -82,7 +78,7 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
     """One model of all recordings."""
     if options.out:
         check_target(options.out, 'model.yaml')
-    with _bar() as bar:
+    with step_bar(transient=True) as bar:
         task = bar.add_task('', total=1.0)
         job = run(subject, expand(options.data), expand(options.validate),
                   lambda share, step: bar.update(task, completed=share, description=step))
@@ -104,36 +100,30 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
 
 def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
     """One model per arm and day."""
-    with _bar() as bar:
+    with step_bar(transient=True) as bar:
         task = bar.add_task('identifying', total=None)
-        fleet = Fleet(subject, expand(options.data), options.fleet)
-        report = fleet.run(options.jobs, options.dask,
+        report = run_fleet(subject, expand(options.data), options.fleet, options.jobs,
+                           options.dask,
                            lambda done, total: bar.update(task, completed=done, total=total))
     show_fleet(report, console)
     return report
 
 
-def _bar() -> Progress:
-    return Progress(TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn(),
-                    console=Console(stderr=True), transient=True)
-
-
 def show(job: Identification, console: Console) -> None:
     """The result as a table."""
     model, result = job.model, job.result
-    table = Table(title=f'{model.model.name}: torque error up to {model.cutoff:.1f} Hz')
-    for heading in ('joint', 'train %', 'validation %', 'mass [kg]', 'over URDF'):
-        table.add_column(heading, justify='left' if heading == 'joint' else 'right')
+    joints = table(f'{model.model.name}: torque error up to {model.cutoff:.1f} Hz',
+                   ('joint', 'train %', 'validation %', 'mass [kg]', 'over URDF'), left=['joint'])
     unseen = result.get('validation_joint_percent') or [None] * model.model.n
     for name, train, other, mass, factor in zip(
             model.model.joint_names, model.train.joint_percent, unseen, model.masses,
             model.mass_factors, strict=True):
-        table.add_row(name, f'{train:.2f}', '-' if other is None else f'{other:.2f}',
-                      f'{mass:.3f}', f'{factor:.2f}')
+        joints.add_row(name, f'{train:.2f}', '-' if other is None else f'{other:.2f}',
+                       f'{mass:.3f}', f'{factor:.2f}')
     total = result['validation_percent']
-    table.add_row('all', f'{model.train.percent:.2f}', '-' if total is None else f'{total:.2f}',
-                  f'{model.masses.sum():.3f}', '')
-    console.print(table)
+    joints.add_row('all', f'{model.train.percent:.2f}', '-' if total is None else f'{total:.2f}',
+                   f'{model.masses.sum():.3f}', '')
+    console.print(joints)
     console.print(f'gravity {np.round(model.gravity, 3).tolist()} m/s^2; drive terms '
                   f'{", ".join(model.drive.terms)}; physically consistent: {model.feasible}')
     for note in result['notes']:

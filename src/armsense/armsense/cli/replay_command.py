@@ -16,11 +16,8 @@ import time
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from armsense.cli.command import answer
-from armsense.cli.imu_options import add_imu_options, mounting
+from armsense.cli.command import add_bag_options, answer, arm_of, console, mounting, table
 from armsense.detector import (
     alarm_statistic,
     cluster_maxima,
@@ -29,9 +26,7 @@ from armsense.detector import (
 )
 from armsense.jobs.outputs import check_target
 from armsense.jobs.replay import draw, Replay, replay, write_bag, write_csv
-from armsense.model import Arm
 from armsense.model.arm import carrying
-from armsense.model.model_file import ModelFile
 from armsense.observer import OBSERVERS
 from armsense.recordings.bag_tape import read_tape
 from armsense.watch.collision_monitor import DetectionConfig
@@ -44,20 +39,16 @@ def parser() -> argparse.ArgumentParser:
                                   description=(__doc__ or '').splitlines()[0])
     out.add_argument('bag', type=Path, help='rosbag2 folder or file')
     out.add_argument('--model', type=Path, help='model.yaml; tells the arm and its thresholds')
-    out.add_argument('--arm', help='arm, where no model is given (default: laas4)')
-    out.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
     out.add_argument('--observer', choices=OBSERVERS, help='default: that of the yaml')
     height = out.add_mutually_exclusive_group()
     height.add_argument('--scale', type=float, default=1.0, help='factor on the thresholds')
     height.add_argument('--rate', type=float,
                         help='thresholds for so many false alarms per hour, from this bag '
                         'itself (it must be free of collisions)')
-    out.add_argument('--topic', help='of the motor states, where the bag has several arms')
     out.add_argument('--plot', type=Path, default=Path('out/replay/residual.png'))
     out.add_argument('--csv', type=Path, help='file to write')
     out.add_argument('--mcap', type=Path, help='folder to write residual and collisions into')
-    out.add_argument('--json', action='store_true', help='one JSON object as the last line')
-    add_imu_options(out)
+    add_bag_options(out)
     return out
 
 
@@ -81,10 +72,7 @@ def _replay(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
-    stored = ModelFile.read(options.model) if options.model else None
-    arm = options.arm or (stored.arm if stored else 'laas4')
-    model = Arm.load(arm, options.model)
-    config = DetectionConfig.of(model, options.detection)
+    model, config, stored = arm_of(options)
     bag = read_tape(options.bag, model.n, options.topic, mounting(options))
     if bag.payload is not None:
         model = carrying(model, bag.payload)
@@ -96,7 +84,7 @@ def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
     run = replay(model, bag, config, thresholds.scaled(options.scale), options.observer)
     seconds = time.perf_counter() - begin
     return run, {
-        'arm': arm, 'seconds': bag.tape.seconds, 'states': len(bag.seq),
+        'arm': options.arm, 'seconds': bag.tape.seconds, 'states': len(bag.seq),
         'observer': options.observer or config.observer,
         'threshold_nm': list(run.monitor.detector.thresholds.constant),
         'events': [event.plain for event in run.events],
@@ -114,32 +102,30 @@ def what_if(run: Replay, config: DetectionConfig) -> dict[str, int]:
 
 
 def _for_rate(run: Replay, config: DetectionConfig, rate: float) -> Thresholds:
-    valid = run.trace.valid
     options = config.detector
     period = float(np.median(np.diff(run.trace.time)))
-    return fit_false_alarm_threshold(run.trace.filtered[valid], period, rate,
+    return fit_false_alarm_threshold(run.trace.filtered[run.trace.valid], period, rate,
                                      debounce=(options.count, options.window))
 
 
 def _show(run: Replay, result: dict[str, Any], options: argparse.Namespace) -> None:
-    console = Console(file=sys.stderr if options.json else sys.stdout, highlight=False)
-    table = Table(title=f'{result["arm"]}: {result["seconds"]:.1f} s, {result["observer"]}, '
-                  f'{len(run.events)} collisions', title_justify='left')
-    for column in ('time s', 'link', 'joint', 'residual Nm', 'threshold Nm', 'force N'):
-        table.add_column(column, justify='right')
+    out = console(options.json)
+    events = table(f'{result["arm"]}: {result["seconds"]:.1f} s, {result["observer"]}, '
+                   f'{len(run.events)} collisions',
+                   ('time s', 'link', 'joint', 'residual Nm', 'threshold Nm', 'force N'))
     for e in run.events:
-        table.add_row(f'{e.time:.3f}', e.link, e.joint, f'{e.residual:+.3f}',
-                      f'{e.threshold:.3f}', '-' if e.force is None else f'{e.force:.1f}')
-    console.print(table)
+        events.add_row(f'{e.time:.3f}', e.link, e.joint, f'{e.residual:+.3f}',
+                       f'{e.threshold:.3f}', '-' if e.force is None else f'{e.force:.1f}')
+    out.print(events)
     if result['what_if']:
-        console.print('collisions at thresholds times ' + ', '.join(
+        out.print('collisions at thresholds times ' + ', '.join(
             f'{scale}: {count}' for scale, count in result['what_if'].items()))
     if run.identical is not None:
         same = 'equal the live ones bit for bit' if run.identical else 'differ from the live ones'
-        console.print(f'the residuals {same}')
+        out.print(f'the residuals {same}')
     for note in result['notes']:
-        console.print(note)
-    console.print(f'{options.plot}; {result["realtime_factor"]:.0f} times real time')
+        out.print(note)
+    out.print(f'{options.plot}; {result["realtime_factor"]:.0f} times real time')
 
 
 if __name__ == '__main__':

@@ -1,9 +1,12 @@
-"""What the actions of `identification_server` let a worker do; commands do the same in place."""
+"""What the actions of `identification_server` let a worker do; commands do the same in place.
+
+An arm is told by its name or yaml file, a model by its file; empty: the nominal model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 import math
 from pathlib import Path
@@ -35,89 +38,55 @@ class Outcome(NamedTuple):
     values: dict[str, float] = {}
 
 
-@dataclass(frozen=True)
-class DesignRequest:
-    """As the action's goal; 0 and '' mean the default."""
-
-    arm: str
-    out: str
-    model: str = ''
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-def design(request: DesignRequest, tell: Tell) -> Outcome:
-    """Design an excitation and write it; tells `SearchStep`."""
-    out = Path(request.out)
-    check_target(out, 'excite.yaml')
-    options = schema.load(DesignOptions, request.options, 'goal')
-    model = Arm.load(request.arm, request.model or None)
-
+def design(arm: str, out: str, model: str, options: dict[str, Any], tell: Tell) -> Outcome:
+    """Design an excitation, with some `DesignOptions`, and write it; tells `SearchStep`."""
+    check_target(Path(out), 'excite.yaml')
+    chosen = schema.load(DesignOptions, options, 'goal')
+    loaded = Arm.load(arm, model or None)
     tell(SearchStep(0.0, 0, 0, math.nan, False, 0.0))
-    result = design_excitation(model, options, Constraints.of(model), progress=tell)
-    result.excitation.write(out)
+    result = design_excitation(loaded, chosen, Constraints.of(loaded), progress=tell)
+    result.excitation.write(Path(out))
     quality = result.excitation.quality
     cut = ', cut short by the time limit' if result.interrupted else ''
     return Outcome(f'{quality.criterion} {quality.value:.5g}, condition number '
-                   f'{quality.condition_number:.4g}{cut}', str(out),
+                   f'{quality.condition_number:.4g}{cut}', out,
                    {'criterion_value': quality.value,
                     'condition_number': quality.condition_number})
 
 
-@dataclass(frozen=True)
-class IdentifyRequest:
-    """As the action's goal."""
-
-    bags: tuple[str, ...]
-    arm: str
-    out: str
-    method: str = 'sdp'
-
-
-def identify(request: IdentifyRequest, tell: Tell) -> Outcome:
-    """Identify and write model and report; tells (share, step)."""
+def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -> Outcome:
+    """Identify by one of `METHODS` and write model and report; tells (share, step)."""
     from armsense.report.page import write_all
-    if request.method not in METHODS:
-        raise UnknownName('method', request.method, METHODS)
-    if not request.bags:
+    if method not in METHODS:
+        raise UnknownName('method', method, METHODS)
+    if not bags:
         raise ArmsenseError('no bag is given')
-    out = Path(request.out)
-    check_target(out, 'model.yaml')
-    subject = Subject.of_arm(request.arm)
-    robot = replace(subject.robot, estimator=METHODS[request.method])
-    subject = subject._replace(robot=robot)
-    job = run(subject, expand(request.bags), tell=lambda share, step: tell((share, step)))
+    check_target(Path(out), 'model.yaml')
+    subject = Subject.of_arm(arm)
+    subject = subject._replace(robot=replace(subject.robot, estimator=METHODS[method]))
+    job = run(subject, expand(bags), tell=lambda share, step: tell((share, step)))
     tell((0.9, 'writing the report'))
-    written = write_all(job, out)
+    written = write_all(job, Path(out))
     percent = job.result['cross_validated_percent']
     remarks = ''.join(f'; {note}' for note in job.result['notes'])
-    return Outcome(f'{job.result["verdict"]}; report: {written[1]}{remarks}', str(out),
+    return Outcome(f'{job.result["verdict"]}; report: {written[1]}{remarks}', out,
                    {'error_percent': percent, 'grade': job.result['grade']})
 
 
-@dataclass(frozen=True)
-class CheckRequest:
-    """A finished run."""
+def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: int,
+          namespace: str, tell: Tell) -> Outcome:
+    """Check the recording of a motion, and write into it what it is; a failed check is an error.
 
-    bag: str
-    motion: str          # file
-    arm: str
-    model: str           # file, '' for the nominal model
-    start: float         # stamp [s]
-    periods: int = 1
-    namespace: str = ''
-
-
-def check(request: CheckRequest, tell: Tell) -> Outcome:
-    """Check a recording and write into it what it is; a failed check is an error."""
-    bag, file = Path(request.bag), Path(request.motion)
-    model = Arm.load(request.arm, request.model or None)
-    motion = read_motion(file, model.name).trajectory(request.periods)
+    start: Stamp at which the motion of `file` began [s].
+    """
+    loaded = Arm.load(arm, model or None)
+    motion = read_motion(file, loaded.name).trajectory(periods)
     facts = BagFacts(
-        arm=model.name, model_sha256=model_hash(model), motion=file.name,
-        motion_sha256=file_hash(file), motion_start=f'{request.start:.9f}',
-        motion_end=f'{request.start + motion.duration:.9f}', periods=str(request.periods),
+        arm=loaded.name, model_sha256=model_hash(loaded), motion=file.name,
+        motion_sha256=file_hash(file), motion_start=f'{start:.9f}',
+        motion_end=f'{start + motion.duration:.9f}', periods=str(periods),
         date=datetime.now(timezone.utc).isoformat(timespec='seconds'))
-    checks = check_recording(bag, Run(model, motion, request.start, request.namespace))
+    checks = check_recording(bag, Run(loaded, motion, start, namespace))
     said = verdict(checks)
     replace(facts, checks=said).write(bag)
     if said != 'ok':

@@ -22,18 +22,18 @@ class Cancelled(ArmsenseError):
 
 
 class Worker:
-    """One call of a function `work(request, tell)`."""
+    """One call of a function, with arguments and `tell`."""
 
-    def __init__(self, work: Callable[[Any, Callable[[Any], None]], Any], request: Any) -> None:
+    def __init__(self, work: Callable[..., Any], **arguments: Any) -> None:
         """Start.
 
         Args:
             work: A function of a module; it may call `tell` with anything picklable.
-            request: Its first argument.
+            arguments: Of the function.
         """
         context = multiprocessing.get_context('spawn')   # threads of DDS do not survive a fork
         self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_main, args=(work, request, sender), daemon=True)
+        self._process = context.Process(target=_main, args=(work, arguments, sender), daemon=True)
         self._process.start()
         sender.close()
         self.result: Any = None
@@ -84,10 +84,11 @@ class Worker:
         self._receiver.close()
 
 
-def _main(work: Callable[..., Any], request: Any, sender: Connection) -> None:
+def _main(work: Callable[..., Any], arguments: dict[str, Any], sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)   # Ctrl-C is for the node, which then ends this
     try:
-        sender.send(('result', work(request, lambda value: sender.send(('told', value)))))
+        result = work(**arguments, tell=lambda value: sender.send(('told', value)))
+        sender.send(('result', result))
     except ArmsenseError as error:
         sender.send(('error', str(error)))
     except Exception:

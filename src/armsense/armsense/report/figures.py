@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import io
 from typing import Any
 
+from markupsafe import Markup
 import matplotlib
 from matplotlib.figure import Figure
 import numpy as np
@@ -25,7 +26,7 @@ STYLE: Any = {'svg.fonttype': 'none', 'font.size': 9, 'axes.spines.top': False,
               'grid.alpha': 0.25, 'axes.axisbelow': True, 'legend.frameon': False}
 
 
-def torque_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> str:
+def torque_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> Markup:
     """Measured and predicted torque of a joint, the error below on the same scale."""
     prediction = evidence.shown
     t = prediction.band_times(model.cutoff) - prediction.t[0]
@@ -48,7 +49,7 @@ def torque_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> str
 
 
 def forest_figure(rows: Sequence[dict[str, Any]], unit: str, name: str,
-                  width: float = 5.4) -> str:
+                  width: float = 5.4) -> Markup:
     """Estimates with 95 % intervals, the CAD value as an open circle, kept ones in grey."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, 0.75 + 0.19 * len(rows)), layout='constrained')
@@ -83,7 +84,7 @@ def _limit(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
     axes.set_xlim(low - margin, high + margin)
 
 
-def friction_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> str:
+def friction_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> Markup:
     """Friction over velocity: what the torques hold beside the rigid body, and the curve."""
     speed, torque = evidence.motion.dq[:, joint], evidence.friction[:, joint]
     step = max(1, len(speed) // 700)
@@ -104,7 +105,7 @@ def friction_figure(model: IdentifiedModel, evidence: Evidence, joint: int) -> s
         return _svg(figure, f'friction{joint}')
 
 
-def trajectory_figure(model: IdentifiedModel, evidence: Evidence) -> str:
+def trajectory_figure(model: IdentifiedModel, evidence: Evidence) -> Markup:
     """Positions and velocities of the training motion."""
     moving = evidence.motion
     step = max(1, len(moving.t) // POINTS)
@@ -124,7 +125,7 @@ def trajectory_figure(model: IdentifiedModel, evidence: Evidence) -> str:
         return _svg(figure, 'trajectory')
 
 
-def singular_figure(evidence: Evidence) -> str:
+def singular_figure(evidence: Evidence) -> Markup:
     """Singular values of the base regressor."""
     values = evidence.base.singular_values / evidence.base.singular_values[0]
     with matplotlib.rc_context(STYLE):
@@ -136,7 +137,7 @@ def singular_figure(evidence: Evidence) -> str:
         return _svg(figure, 'singular')
 
 
-def whiteness_figure(model: IdentifiedModel, evidence: Evidence) -> str:
+def whiteness_figure(model: IdentifiedModel, evidence: Evidence) -> Markup:
     """Correlation of the errors with themselves, joint by joint."""
     step = max(1, int(evidence.rate / (5.0 * model.cutoff)))
     with matplotlib.rc_context(STYLE):
@@ -164,7 +165,7 @@ def _correlation(error: Array) -> Array:
     return np.array([x[lag:] @ x[:len(x) - lag] for lag in lags]) / power
 
 
-def _svg(figure: Figure, name: str) -> str:
+def _svg(figure: Figure, name: str) -> Markup:
     """The SVG element alone; `name` keeps the identifiers of several figures apart."""
     out = io.StringIO()
     with matplotlib.rc_context({'svg.hashsalt': name, 'svg.fonttype': 'none'}):
@@ -172,5 +173,5 @@ def _svg(figure: Figure, name: str) -> str:
     text = out.getvalue()
     text = text[text.index('<svg'):]
     # One page holds many figures: their groups must not share identifiers.
-    return text.replace('id="', f'id="{name}-').replace('href="#', f'href="#{name}-').replace(
-        'url(#', f'url(#{name}-')
+    return Markup(text.replace('id="', f'id="{name}-').replace(
+        'href="#', f'href="#{name}-').replace('url(#', f'url(#{name}-'))

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from armsense.jobs.identify_job import Identification
 from armsense.jobs.outputs import report_name, together
 from armsense.report import figures
 from armsense.report.content import content
 from armsense.report.evidence import Evidence
-from armsense.report.numbers import significant, with_interval
 
 FOLDER = Path(__file__).parent
 STATES = {'alone': 'identified', 'combined': 'in a sum', 'weak': 'CAD, below noise',
           'silent': 'CAD, never felt'}
+MINUS = '\N{MINUS SIGN}'
 
 
 def write_all(job: Identification, out: Path) -> tuple[Path, Path, Path]:
@@ -54,16 +54,36 @@ def draw(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> dict
     terms = {term: [row for row in facts['drive'] if row['term'] == term]
              for term in model.drive.terms}
     return {
-        'torque': [_safe(figures.torque_figure(model, evidence, k)) for k in range(n)],
-        'friction': [_safe(figures.friction_figure(model, evidence, k)) for k in range(n)],
-        'forest': {kind: _safe(figures.forest_figure(rows, rows[0]['unit'], kind.split()[0]))
+        'torque': [figures.torque_figure(model, evidence, k) for k in range(n)],
+        'friction': [figures.friction_figure(model, evidence, k) for k in range(n)],
+        'forest': {kind: figures.forest_figure(rows, rows[0]['unit'], kind.split()[0])
                    for kind, rows in kinds.items()},
-        'terms': {term: _safe(figures.forest_figure(rows, rows[0]['unit'], f'term-{term}', 3.3))
+        'terms': {term: figures.forest_figure(rows, rows[0]['unit'], f'term-{term}', 3.3)
                   for term, rows in terms.items()},
-        'trajectory': _safe(figures.trajectory_figure(model, evidence)),
-        'singular': _safe(figures.singular_figure(evidence)),
-        'whiteness': _safe(figures.whiteness_figure(model, evidence))}
+        'trajectory': figures.trajectory_figure(model, evidence),
+        'singular': figures.singular_figure(evidence),
+        'whiteness': figures.whiteness_figure(model, evidence)}
 
 
-def _safe(svg: str) -> Markup:
-    return Markup(svg)   # our own figures, not a stranger's text
+def significant(value: float | None, digits: int = 3) -> str:
+    """A few significant digits without exponent where possible; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return '–'
+    if value == 0.0:
+        return '0'
+    exponent = math.floor(math.log10(abs(value)))
+    if -5 <= exponent < 6:
+        text = f'{value:.{max(0, digits - 1 - exponent)}f}'
+    else:
+        mantissa, power = f'{value:.{digits - 1}e}'.split('e')
+        text = f'{mantissa}·10^{int(power)}'
+    return text.replace('-', MINUS)
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """Value and half width of its interval, both to the second digit of the half width."""
+    half = 0.5 * (high - low)
+    if not (half > 0.0 and math.isfinite(half)):
+        return significant(value)
+    places = min(8, max(0, 1 - math.floor(math.log10(half))))
+    return f'{value:.{places}f} ± {half:.{places}f}'.replace('-', MINUS)

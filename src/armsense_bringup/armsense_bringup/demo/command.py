@@ -25,12 +25,9 @@ from rich.table import Table
 
 from armsense.cli.command import os_error
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig
-from armsense_bringup.demo.figure import draw
+from armsense_bringup.demo.figure import draw, draw_strip
 from armsense_bringup.demo.report import read_run, Run
-from armsense_bringup.demo.run import run
-from armsense_bringup.demo.scenario import Demo
-from armsense_bringup.demo.web import web_monitor
+from armsense_bringup.demo.run import Demo, run, web_monitor
 from armsense_bringup.workspace.own_domain import keep_apart
 
 RUNS = {'resume': 'with reaction', 'ignore': 'without reaction'}   # reaction: what it is called
@@ -60,10 +57,10 @@ def main() -> int:
 def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console) -> bool:
     """Both runs, figure and table; whether all went as it should."""
     begin = time.monotonic()
-    joints = list(ArmConfig.load(options.arm).joint_names)
-    runs = _both_runs(options, joints, root, folder, console)
-    draw(*runs, joints, folder / 'demo.png')
-    _draw_strip(options.arm, runs[0], folder, console)
+    demo = Demo.of(options.arm)
+    runs = _both_runs(options, demo, root, folder, console)
+    draw(*runs, demo.joints, folder / 'demo.png')
+    _draw_strip(demo, runs[0], folder, console)
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
     console.print(f'figure {_short(folder / "demo.png")}, pictures '
@@ -82,8 +79,8 @@ def _watched(options: argparse.Namespace, root: Path, folder: Path,
         yield
         return
     with web_monitor(options.arm, root / 'launch' / 'arm.launch.xml', folder,
-                     options.web_port) as page:
-        console.print(f'watch it at [bold]{page.url}[/bold], token {page.token}')
+                     options.web_port) as (url, token):
+        console.print(f'watch it at [bold]{url}[/bold], token {token}')
         yield
 
 
@@ -111,15 +108,14 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _both_runs(options: argparse.Namespace, joints: list[str], root: Path, folder: Path,
+def _both_runs(options: argparse.Namespace, demo: Demo, root: Path, folder: Path,
                console: Console) -> tuple[Run, Run]:
     _remove_earlier(folder)
-    demo = Demo.of(options.arm)
     runs = []
     for reaction, text in RUNS.items():
         with console.status(f'{options.arm}: {text} ...'):
             runs.append(read_run(*run(
-                demo, joints, reaction, root / 'launch' / 'arm.launch.xml', folder / reaction,
+                demo, reaction, root / 'launch' / 'arm.launch.xml', folder / reaction,
                 lockstep=not options.realtime)))
         console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
                       f'{len(runs[-1].touches)} contacts')
@@ -137,13 +133,12 @@ def _remove_earlier(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _draw_strip(arm: str, run_: Run, folder: Path, console: Console) -> None:
+def _draw_strip(demo: Demo, run_: Run, folder: Path, console: Console) -> None:
     """Pictures need a graphics library; a demo without them is still a demo."""
     if not run_.touches:
         return
     try:
-        from armsense_bringup.demo.pictures import draw_strip
-        draw_strip(Demo.of(arm), run_, folder / 'strip.png')
+        draw_strip(demo, run_, folder / 'strip.png')
     except Exception as error:
         console.print(f'no pictures on this machine (apt install libegl1): {error}')
 

@@ -1,7 +1,8 @@
-"""The demo in one picture."""
+"""The demo in one figure, and as a strip of pictures by the simulator's camera."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +12,7 @@ import numpy as np
 
 from armsense.types import Array
 from armsense_bringup.demo.report import Run
+from armsense_bringup.demo.run import Demo, RADIUS, REMOVED
 
 matplotlib.use('Agg')
 
@@ -18,17 +20,11 @@ COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#9467bd', '#8c564b', '#e377c2', '#7
 PHASE_COLOURS = {'reacting': '#d62728', 'holding': '#ff9896', 'verifying': '#ffbb78',
                  'resuming': '#c7c7f5'}
 ZOOM = (0.05, 0.12)   # [s] before and after the first contact
+SIZE = (480, 400)     # [pixels] of one picture of the strip
 
 
-def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> None:
-    """Write the figure.
-
-    Args:
-        with_reaction: The run that reacts.
-        without: The same run without reaction.
-        joints: Names.
-        path: PNG file.
-    """
+def draw(with_reaction: Run, without: Run, joints: Sequence[str], path: Path) -> None:
+    """Write the figure of both runs, a PNG file."""
     figure, axes = plt.subplots(3, 1, figsize=(9.0, 8.2), height_ratios=(1.0, 1.0, 1.1),
                                 constrained_layout=True)
     run = with_reaction
@@ -46,7 +42,7 @@ def draw(with_reaction: Run, without: Run, joints: list[str], path: Path) -> Non
     plt.close(figure)
 
 
-def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
+def _positions(axis: Axes, run: Run, joints: Sequence[str]) -> None:
     for k, name in enumerate(joints):
         axis.plot(run.time[::10], run.position[::10, k], color=COLOURS[k], label=name)
     axis.set_ylabel('joint angle [rad]')
@@ -56,7 +52,7 @@ def _positions(axis: Axes, run: Run, joints: list[str]) -> None:
                    fontsize=10, loc='left')
 
 
-def _residuals(axis: Axes, run: Run, joints: list[str]) -> None:
+def _residuals(axis: Axes, run: Run, joints: Sequence[str]) -> None:
     share = run.residual / run.threshold
     for k, _ in enumerate(joints):
         axis.plot(run.residual_time, share[:, k], color=COLOURS[k], lw=1.0)
@@ -108,3 +104,35 @@ def _forces(axis: Axes, run: Run, without: Run) -> None:
     axis.set_xlabel('time since the first contact [ms]')
     axis.set_ylabel('contact force [N]')
     axis.legend(fontsize=9)
+
+
+def draw_strip(demo: Demo, run: Run, path: Path) -> None:
+    """Write the strip of recorded angles: before, at the contact, retracted, going on, pushed."""
+    # They need a graphics library.
+    from armsense.sim import make_plant
+    from armsense.sim.render import Camera, save_strip
+    plant = make_plant(demo.arm)
+    frames = []
+    with Camera(plant, width=SIZE[0], height=SIZE[1]) as camera:
+        for time, caption in _moments(run):
+            present = time < REMOVED
+            if present and 'obstacle' not in plant.obstacles:
+                plant.reset(run.position[0])
+                plant.place_obstacle('obstacle', demo.obstacle, radius=RADIUS)
+            elif not present and 'obstacle' in plant.obstacles:
+                plant.remove_obstacle('obstacle')
+            sample = min(int(np.searchsorted(run.time, time)), len(run.time) - 1)
+            plant.reset(run.position[sample])
+            frames.append(camera.frame(caption))
+    save_strip(frames, path)
+
+
+def _moments(run: Run) -> list[tuple[float, str]]:
+    hit, push = run.touches[0], run.touches[-1]
+    delay = f'felt after {hit.delay * 1e3:.0f} ms' if hit.delay is not None else 'not felt'
+    resumed = [t for t, phase in run.phases if phase == 'resuming' and t + 1.5 < push.begin]
+    moments = [(hit.begin - 0.35, 'on its way'), (hit.begin - 0.002, f'contact, {delay}'),
+               (hit.begin + 0.35, 'retracted')]
+    if resumed:
+        moments.append((resumed[-1] + 1.5, 'goes on'))
+    return [*moments, (push.end, f'pushed with {push.peak:.0f} N, yields')]

@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     name = (arguments or [''])[0]
     if name in COMMANDS:   # each loads much of its own
         module = importlib.import_module(COMMANDS[name][0])
-        return int(module.main(arguments if name == 'design' else arguments[1:]))
+        return int(module.main(arguments[1:]))
     asked = name in ('-h', '--help')
     lines = ['usage: ./armsense excite COMMAND [arguments]', '']
     lines += [f'  {known:<9} {text}' for known, (_, text) in COMMANDS.items()]

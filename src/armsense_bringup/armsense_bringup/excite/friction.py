@@ -14,15 +14,14 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from armsense.cli.command import answer
+from armsense.cli.command import answer, console, table
 from armsense.errors import ArmsenseError
 from armsense.identify.friction.sweep import evaluate_sweep, FrictionSweep, JointFriction
 from armsense.jobs.identify_job import recorded_motion, Subject
 from armsense.model import Arm
 from armsense.recordings.bag_files import BagFacts
-from armsense_bringup.excite.drive import drive, run_bar
+from armsense_bringup.excite.run import drive
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,9 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--bag', type=Path, help='evaluate this recording of OUT/friction.yaml')
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args(arguments)
-    console = Console(stderr=options.json, highlight=False,
-                      width=None if sys.stdout.isatty() else 120)
-    return answer('armsense', lambda: run(options, console), options.json, 'cancelled')
+    return answer('armsense', lambda: run(options, console(options.json)), options.json,
+                  'cancelled')
 
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -53,8 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         return {'file': str(file)}
     bag = options.bag or options.out / 'bag'
     if options.bag is None:
-        with run_bar(Console(stderr=True)) as bar:
-            drive(file, 1, bag, options.arm, bar)
+        drive(file, 1, bag, options.arm)
     found = evaluate(sweep, bag, options.arm)
     show(found, model, console)
     result = {'arm': model.name, 'bag': str(bag), 'joints': [_plain(f, model) for f in found]}
@@ -75,18 +72,17 @@ def evaluate(sweep: FrictionSweep, bag: Path, arm: str) -> list[JointFriction]:
 
 def show(found: list[JointFriction], model: Arm, console: Console) -> None:
     """As table 4.3 of thesis 004, with intervals and the joint side."""
-    table = Table(title=f'{model.name}: friction from constant velocities, ± 95 %')
-    for heading in ('joint', 'speeds [rad/s]', 'viscous [Nm s/rad]', 'b_eq motor side [Nm s]',
-                    'f [Nm]', 'line misses by [Nm]'):
-        table.add_column(heading, justify='left' if heading == 'joint' else 'right')
+    joints = table(f'{model.name}: friction from constant velocities, ± 95 %',
+                   ('joint', 'speeds [rad/s]', 'viscous [Nm s/rad]', 'b_eq motor side [Nm s]',
+                    'f [Nm]', 'line misses by [Nm]'), left=['joint'])
     for joint in found:
         half_v = 0.5 * (joint.viscous_interval[1] - joint.viscous_interval[0])
         half_c = 0.5 * (joint.coulomb_interval[1] - joint.coulomb_interval[0])
-        table.add_row(joint.joint, f'{joint.speeds[0]:g} to {joint.speeds[-1]:g}',
-                      f'{joint.viscous:.5f} ± {half_v:.5f}',
-                      f'{joint.motor_viscous(_gear(model, joint.joint)):.2e}',
-                      f'{joint.coulomb:.4f} ± {half_c:.4f}', f'{joint.rms:.4f}')
-    console.print(table)
+        joints.add_row(joint.joint, f'{joint.speeds[0]:g} to {joint.speeds[-1]:g}',
+                       f'{joint.viscous:.5f} ± {half_v:.5f}',
+                       f'{joint.motor_viscous(_gear(model, joint.joint)):.2e}',
+                       f'{joint.coulomb:.4f} ± {half_c:.4f}', f'{joint.rms:.4f}')
+    console.print(joints)
 
 
 def _gear(model: Arm, joint: str) -> float:

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from armsense.cli.command import answer
+from armsense.cli.command import answer, console, table
 from armsense.errors import ArmsenseError, BadValue
 from armsense.excite import Constraints, design_excitation, DesignOptions, Excitation
 from armsense.jobs.identify_job import run as identify
@@ -26,7 +25,7 @@ from armsense.model import Arm
 from armsense.report.page import write_all
 from armsense.trajectory import sample_grid
 from armsense.trajectory.limits import motion_torque
-from armsense_bringup.excite.drive import drive, run_bar
+from armsense_bringup.excite.run import drive
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,9 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--starts', type=int, default=2, help='of each design')
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args(arguments)
-    console = Console(stderr=options.json, highlight=False)
-    return answer('armsense', lambda: {'arm': options.arm, 'rounds': iterate(options, console)},
-                  options.json, 'cancelled')
+    return answer('armsense', lambda: {'arm': options.arm, 'rounds': iterate(
+        options, console(options.json))}, options.json, 'cancelled')
 
 
 def iterate(options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
@@ -63,8 +61,7 @@ def iterate(options: argparse.Namespace, console: Console) -> list[dict[str, Any
         console.print(f'round {number}: designing, driving, identifying')
         excitation = design(options, before, folder / 'excite.yaml', seed=number)
         bag = folder / 'bag'
-        with run_bar(Console(stderr=True)) as bar:
-            drive(folder / 'excite.yaml', options.periods, bag, options.arm, bar, model_path)
+        drive(folder / 'excite.yaml', options.periods, bag, options.arm, model_path)
         # The model of the earlier rounds has never seen this motion: a fair test of it.
         job = identify(Subject.of_arm(options.arm), [*bags, bag])
         model_path, *_ = write_all(job, folder / 'model.yaml')
@@ -101,14 +98,13 @@ def torque_change(before: Arm, after: Arm, excitation: Excitation) -> float:
 
 def show(rounds: list[dict[str, Any]], console: Console) -> None:
     """One line per round, and how it ended."""
-    table = Table(title='identify, redesign, repeat')
-    for heading in ('round', 'criterion', 'condition', 'torque error %', 'torques changed %'):
-        table.add_column(heading, justify='right')
+    found = table('identify, redesign, repeat',
+                  ('round', 'criterion', 'condition', 'torque error %', 'torques changed %'))
     for row in rounds:
-        table.add_row(str(row['round']), f'{row["criterion"]:.1f}',
+        found.add_row(str(row['round']), f'{row["criterion"]:.1f}',
                       f'{row["condition_number"]:.0f}', f'{row["error_percent"]:.2f}',
                       f'{row["change_percent"]:.2f}')
-    console.print(table)
+    console.print(found)
     last = rounds[-1]
     console.print(f'converged: {last["model"]}' if last['converged'] else
                   f'not converged after {len(rounds)} rounds; best model: {last["model"]}',

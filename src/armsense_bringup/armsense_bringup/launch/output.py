@@ -52,7 +52,7 @@ class OutputRecord:
         with self._changed:
             return list(self._lines)
 
-    def wait_for(self, pattern: str, timeout: float, name: str | None) -> OutputLine:
+    def wait_for(self, pattern: str, timeout: float, name: str | None = None) -> OutputLine:
         """The first line, past or to come, in which a regular expression is found.
 
         Raises:

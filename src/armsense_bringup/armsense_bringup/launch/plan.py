@@ -7,16 +7,32 @@ the variables back.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 import os
 from pathlib import Path
+import re
+import shlex
 from typing import NamedTuple
 
-from armsense_bringup.launch.file import Element, LaunchError, read
-from armsense_bringup.launch.process import join_namespace, process_of_node, ProcessSpec
-from armsense_bringup.launch.schema import check
-from armsense_bringup.launch.substitutions import expand, Scope, SubstitutionError
+import yaml
+
+from armsense_bringup.launch.language import (
+    Element,
+    expand,
+    LaunchError,
+    Mistake,
+    number,
+    package_prefix,
+    parameter_value,
+    ParameterValue,
+    read,
+    Scope,
+    split_words,
+)
+
+_NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
+_NAMESPACE = re.compile(r'/|(/[A-Za-z_][A-Za-z0-9_]*)+')
 
 
 class Argument(NamedTuple):
@@ -26,6 +42,37 @@ class Argument(NamedTuple):
     default: str | None  # as written; None where a value has to be given
     description: str
     choices: tuple[str, ...]  # empty where anything goes
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """A process to start, and what to do when it ends."""
+
+    name: str  # in front of its output
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    node: str = '/**'  # its full name, or this where the launch file does not fix it
+    parameters: dict[str, ParameterValue] = field(default_factory=dict)
+    shutdown_on_exit: bool = False
+    respawn: bool = False
+    respawn_delay: float = 0.0  # [s]
+    respawn_max_retries: float = float('inf')
+
+    def command_line(self, folder: Path) -> list[str]:
+        """The whole command; parameters are written to a file in `folder`."""
+        if not self.parameters:
+            return list(self.command)
+        path = folder / f'{self.name}.yaml'
+        path.write_text(yaml.safe_dump({self.node: {'ros__parameters': self.parameters}}))
+        return [*self.command, '--params-file', str(path)]
+
+    def describe(self) -> str:
+        """The process for a reader: command, parameters, reactions."""
+        lines = [f'[{self.name}] {shlex.join(self.command)}']
+        lines += [f'    {name}: {value!r}' for name, value in self.parameters.items()]
+        lines += ['    on_exit: shutdown'] if self.shutdown_on_exit else []
+        lines += ['    respawn'] if self.respawn else []
+        return '\n'.join(lines)
 
 
 def load(
@@ -44,7 +91,7 @@ def load(
         LaunchError: With file and line, or with the names that an argument could have.
     """
     given = dict(arguments or {})
-    root = _checked(path)
+    root = read(path)
     evaluation = _Evaluation(
         Scope(dict(given), dict(os.environ if environment is None else environment)))
     evaluation.run(root)
@@ -58,11 +105,11 @@ def load(
 
 def declared_arguments(path: str | Path) -> list[Argument]:
     """The arguments that can be given to a launch file."""
-    return _arguments(_checked(path))
+    return _arguments(read(path))
 
 
 class _Evaluation:
-    """One pass over a launch file."""
+    """One pass over a launch file; a method for each tag."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -72,10 +119,8 @@ class _Evaluation:
         for element in parent.children:
             try:
                 if self._wanted(element):
-                    _ACTIONS[element.tag](self, element)
-            except LaunchError:
-                raise
-            except (ValueError, LookupError) as error:
+                    getattr(self, f'_{element.tag}')(element)
+            except Mistake as error:
                 raise element.error(error) from error
 
     def _wanted(self, element: Element) -> bool:
@@ -83,8 +128,8 @@ class _Evaluation:
             if name in element.attributes:
                 value = self._expand(element, name).strip().lower()
                 if value not in ('true', '1', 'false', '0'):
-                    raise SubstitutionError(f'condition {element.attributes[name]!r} is '
-                                            f'{value!r}; known: true, 1, false, 0')
+                    raise Mistake(f'condition {element.attributes[name]!r} is {value!r}; known: '
+                                  'true, 1, false, 0')
                 return (value in ('true', '1')) == (name == 'if')
         return True
 
@@ -96,14 +141,13 @@ class _Evaluation:
         variables = self.scope.variables
         if argument.name not in variables:
             if argument.default is None:
-                raise element.error(
-                    f'argument {argument.name!r} has no default and needs a value: '
-                    f'{argument.name}:=... ({argument.description or "no description"})')
+                raise Mistake(f'argument {argument.name!r} has no default and needs a value: '
+                              f'{argument.name}:=... ({argument.description or "no description"})')
             variables[argument.name] = expand(argument.default, self.scope)
         value = variables[argument.name]
         if argument.choices and value not in argument.choices:
-            raise element.error(
-                f'argument {argument.name!r} is {value!r}; known: {", ".join(argument.choices)}')
+            raise Mistake(f'argument {argument.name!r} is {value!r}; known: '
+                          f'{", ".join(argument.choices)}')
 
     def _let(self, element: Element) -> None:
         self.scope.variables[element.attributes['name']] = self._expand(element, 'value')
@@ -111,7 +155,7 @@ class _Evaluation:
     def _set_env(self, element: Element) -> None:
         self.scope.environment[element.attributes['name']] = self._expand(element, 'value')
 
-    def _push_namespace(self, element: Element) -> None:
+    def _push_ros_namespace(self, element: Element) -> None:
         pushed = self._expand(element, 'namespace')
         self.scope.namespace = join_namespace(self.scope.namespace, pushed)
 
@@ -122,27 +166,26 @@ class _Evaluation:
         self.scope = outside
 
     def _node(self, element: Element) -> None:
-        self.processes.append(process_of_node(element, self.scope))
-
-
-_ACTIONS: dict[str, Callable[[_Evaluation, Element], None]] = {
-    'arg': _Evaluation._arg,
-    'let': _Evaluation._let,
-    'set_env': _Evaluation._set_env,
-    'push_ros_namespace': _Evaluation._push_namespace,
-    'group': _Evaluation._group,
-    'node': _Evaluation._node,
-}
-
-
-def _checked(path: str | Path) -> Element:
-    root = read(path)
-    check(root)
-    return root
+        package, executable, name = (self._expand(element, key) for key in ('pkg', 'exec', 'name'))
+        if not _NAME.fullmatch(name):
+            raise Mistake(f'node name {name!r}: letters, digits and _, no digit at the start')
+        scope, given, namespace = self.scope, element.attributes, self.scope.namespace
+        command = [str(package_executable(package, executable, scope.environment)),
+                   *(expand(word, scope) for word in split_words(given.get('args', ''))),
+                   '--ros-args', '-r', f'__node:={name}']
+        command += ['-r', f'__ns:={namespace}'] if namespace is not None else []
+        self.processes.append(ProcessSpec(
+            name, tuple(command), dict(scope.environment),
+            node='/**' if namespace is None else f'{namespace.rstrip("/")}/{name}',
+            parameters=dict(_parameter(child, scope) for child in element.children),
+            shutdown_on_exit='on_exit' in given, respawn=given.get('respawn') == 'true',
+            respawn_delay=number(given.get('respawn_delay', '0')),
+            respawn_max_retries=number(given['respawn_max_retries'])
+            if 'respawn_max_retries' in given else float('inf')))
 
 
 def _arguments(root: Element) -> list[Argument]:
-    return [_argument(element) for element in root.walk() if element.tag == 'arg']
+    return [_argument(element) for element in root.children if element.tag == 'arg']
 
 
 def _argument(element: Element) -> Argument:
@@ -150,6 +193,39 @@ def _argument(element: Element) -> Argument:
         element.attributes['name'], element.attributes.get('default'),
         element.attributes.get('description', ''),
         tuple(choice.attributes['value'] for choice in element.children))
+
+
+def _parameter(element: Element, scope: Scope) -> tuple[str, ParameterValue]:
+    name, text = element.attributes['name'], element.attributes['value']
+    try:
+        return name, parameter_value(text, element.attributes.get('type', 'yaml'), scope)
+    except Mistake as error:
+        raise element.error(f'parameter {name!r}: {error}') from error
+
+
+def package_executable(package: str, name: str, environment: Mapping[str, str]) -> Path:
+    """`<prefix>/lib/<package>/<name>`, which has to be executable."""
+    folder = package_prefix(package, environment) / 'lib' / package
+    known = sorted(
+        item.name for item in folder.glob('*') if item.is_file() and os.access(item, os.X_OK))
+    if name not in known:
+        raise Mistake(f'package {package!r} has no executable {name!r}; known: '
+                      f'{", ".join(known) or "none"}')
+    return folder / name
+
+
+def join_namespace(base: str | None, namespace: str) -> str:
+    """A namespace below another one, absolute.
+
+    Raises:
+        Mistake: The result is no ROS namespace.
+    """
+    below = base and not namespace.startswith('/')
+    joined = '/' + (f'{base}/{namespace}' if below else namespace).strip('/')
+    if not _NAMESPACE.fullmatch(joined):
+        raise Mistake(f'namespace {joined!r}: letters, digits and _ between single slashes, '
+                      'no digit at the start')
+    return joined
 
 
 def _with_unique_names(processes: list[ProcessSpec]) -> list[ProcessSpec]:

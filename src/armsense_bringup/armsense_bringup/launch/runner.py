@@ -15,9 +15,8 @@ from pathlib import Path
 import signal
 import sys
 
-from armsense_bringup.launch.file import LaunchError
+from armsense_bringup.launch.language import LaunchError, Mistake, number, package_share
 from armsense_bringup.launch.output import Echo
-from armsense_bringup.launch.packages import package_launch_file, PackageError
 from armsense_bringup.launch.plan import Argument, declared_arguments, load
 from armsense_bringup.launch.supervisor import Supervisor, Timeouts
 
@@ -37,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.dry_run:
             print('\n'.join(process.describe() for process in plan))
             return 0
-    except (LaunchError, PackageError) as error:
+    except (LaunchError, Mistake) as error:
         print(f'launch: {error}', file=sys.stderr)
         return 2
     timeouts = Timeouts(options.sigterm_timeout, options.sigkill_timeout)
@@ -60,31 +59,37 @@ def find_launch_file(words: Sequence[str]) -> Path:
     """The launch file that `file` or `package file` on a command line means.
 
     Raises:
-        LaunchError: There are too few or too many words.
-        PackageError: Nothing of that name is installed.
+        Mistake: There are too few or too many words, or nothing of that name is installed.
     """
     if not 1 <= len(words) <= 2:
-        raise LaunchError(
-            f'one launch file expected, got {" ".join(words) or "none"!r}; '
-            'use [PACKAGE] FILE [NAME:=VALUE ...]')
+        raise Mistake(f'one launch file expected, got {" ".join(words) or "none"!r}; '
+                      'use [PACKAGE] FILE [NAME:=VALUE ...]')
     if len(words) == 1 and Path(words[0]).is_file():
         return Path(words[0])
-    package = words[0] if len(words) == 2 else DEFAULT_PACKAGE
-    return package_launch_file(package, words[-1], os.environ)
+    package, name = words if len(words) == 2 else (DEFAULT_PACKAGE, words[0])
+    files = sorted(package_share(package, os.environ).rglob('*.launch.xml'))
+    matches = [path for path in files if path.name == name]
+    if len(matches) > 1:
+        raise Mistake(f'package {package!r} has {name!r} more than once: '
+                      f'{", ".join(map(str, matches))}')
+    if not matches:
+        known = ', '.join(path.name for path in files) or 'none'
+        raise Mistake(f'package {package!r} has no launch file {name!r}; known: {known}')
+    return matches[0]
 
 
 def parse_arguments(words: Sequence[str]) -> dict[str, str]:
     """`name:=value` words as a dictionary; the last of equal names wins.
 
     Raises:
-        LaunchError: A name or a value is missing.
+        Mistake: A name or a value is missing.
     """
     arguments = {}
     for word in words:
         name, _, value = word.partition(':=')
         if not name or not value:
-            raise LaunchError(
-                f'argument {word!r}: NAME:=VALUE expected (leave it out for its default)')
+            raise Mistake(f'argument {word!r}: NAME:=VALUE expected (leave it out for its '
+                          'default)')
         arguments[name] = value
     return arguments
 
@@ -103,13 +108,6 @@ def format_arguments(arguments: Sequence[Argument]) -> str:
     return '\n'.join(lines if arguments else [*lines, '', '    none'])
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value < float('inf'):
-        raise ValueError(text)
-    return value
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='launch', description='Start the processes of an XML launch file.')
@@ -125,10 +123,10 @@ def _parser() -> argparse.ArgumentParser:
         help='print the processes instead of starting them')
     default = Timeouts()
     parser.add_argument(
-        '--sigterm-timeout', type=_seconds, default=default.sigterm, metavar='S',
+        '--sigterm-timeout', type=number, default=default.sigterm, metavar='S',
         help='seconds from SIGINT to SIGTERM (default %(default)s)')
     parser.add_argument(
-        '--sigkill-timeout', type=_seconds, default=default.sigkill, metavar='S',
+        '--sigkill-timeout', type=number, default=default.sigkill, metavar='S',
         help='seconds from SIGTERM to SIGKILL (default %(default)s)')
     return parser
 

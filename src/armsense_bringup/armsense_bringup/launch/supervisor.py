@@ -9,18 +9,19 @@ the children when the owning thread is gone, however it went.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import contextlib
 from dataclasses import dataclass, field
-import os
 from pathlib import Path
 import selectors
 import signal
+import socket
 import tempfile
 import threading
 import time
 
 from armsense_bringup.launch.child import Child
 from armsense_bringup.launch.output import LAUNCHER, OutputLine, OutputRecord, reason, Tracebacks
-from armsense_bringup.launch.process import ProcessSpec
+from armsense_bringup.launch.plan import ProcessSpec
 
 # A process that is asked to stop may do so by its own exit or by the signal.
 _CLEAN_AFTER_STOP = (0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM)
@@ -57,30 +58,21 @@ class Supervisor:
     ```
     """
 
-    def __init__(
-        self,
-        plan: Sequence[ProcessSpec],
-        echo: Callable[[OutputLine], None] | None = None,
-        timeouts: Timeouts | None = None,
-    ) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            plan: From `plan.load`.
-            echo: Called with each line, in the supervisor's thread.
-            timeouts: Of processes that shall stop.
-        """
+    def __init__(self, plan: Sequence[ProcessSpec],
+                 echo: Callable[[OutputLine], None] | None = None,
+                 timeouts: Timeouts | None = None) -> None:
+        """Prepare; nothing is started yet. `echo` gets each line, in the supervisor's thread."""
         self._processes = [_Supervised(spec) for spec in plan]
         self._output = OutputRecord(echo)
+        self.wait_for_line = self._output.wait_for
         self._timeouts = timeouts or Timeouts()
         self._selector = selectors.DefaultSelector()
-        self._wake_write: int | None
-        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._wake_write.setblocking(False)
         self._thread = threading.Thread(target=self._main, name='launch', daemon=True)
-        self._started, self._done = threading.Event(), threading.Event()
+        self._started = threading.Event()
         self._stopping = False
         self._kill_from = 0.0  # [s] monotonic; no SIGKILL earlier
-        self._wake_lock = threading.RLock()  # a signal handler may interrupt its own thread
         self._fault: BaseException | None = None
         self.exit_codes: dict[str, int] = {}  # last exit code by name, negative for a signal
         self.failed: list[str] = []  # names of the processes that failed unexpectedly
@@ -94,9 +86,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """Ask everything to stop; once more sends the next, harder signal at once."""
-        with self._wake_lock:
-            if self._wake_write is not None:  # else all is over
-                os.write(self._wake_write, b'!')
+        with contextlib.suppress(OSError):  # all is over
+            self._wake_write.send(b'!')
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of all processes; 0 if all went well, else 1.
@@ -104,9 +95,9 @@ class Supervisor:
         Raises:
             TimeoutError: They are still running.
         """
-        if not self._done.wait(timeout):
+        self._thread.join(timeout)
+        if self._thread.is_alive():
             raise TimeoutError(f'still running after {timeout} s: {", ".join(self.running())}')
-        self._thread.join()
         if self._fault is not None:
             raise self._fault
         return self.exit_code
@@ -127,25 +118,14 @@ class Supervisor:
     def pid(self, name: str) -> int:
         """Process id of a running process."""
         for process in self._processes:
-            child = process.child
-            if process.spec.name == name and child is not None:
-                return child.pid
+            if process.spec.name == name and process.child is not None:
+                return process.child.pid
         raise KeyError(f'no running process {name!r}; running: {", ".join(self.running())}')
 
     @property
     def lines(self) -> list[OutputLine]:
         """The output so far, the last lines of it where it is long."""
         return self._output.lines()
-
-    def wait_for_line(
-        self, pattern: str, timeout: float, name: str | None = None,
-    ) -> OutputLine:
-        """The first line, past or to come, in which a regular expression is found.
-
-        Raises:
-            TimeoutError: No such line within `timeout` seconds, or everything has ended.
-        """
-        return self._output.wait_for(pattern, timeout, name)
 
     def __enter__(self) -> Supervisor:
         return self.start()
@@ -184,15 +164,9 @@ class Supervisor:
                 process.child.send(signal.SIGKILL)
                 process.child.close()
                 process.child = None
-        self._selector.close()
-        os.close(self._wake_read)
-        with self._wake_lock:
-            assert self._wake_write is not None
-            os.close(self._wake_write)
-            self._wake_write = None
-        self._output.close()
+        for resource in (self._selector, self._wake_read, self._wake_write, self._output):
+            resource.close()
         self._started.set()
-        self._done.set()
 
     def _time_to_next(self) -> float | None:
         times = [p.start_at for p in self._processes if p.start_at is not None]
@@ -200,7 +174,7 @@ class Supervisor:
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _on_request(self) -> None:
-        for _ in os.read(self._wake_read, 64):
+        for _ in self._wake_read.recv(64):
             if self._stopping:
                 self._hurry()
             else:
@@ -227,8 +201,7 @@ class Supervisor:
         for stream, pipe in child.pipes.items():
             self._selector.register(
                 pipe, selectors.EVENT_READ, lambda s=stream: self._on_output(process, s))
-        self._selector.register(
-            child.end, selectors.EVENT_READ, lambda: self._on_end(process))
+        self._selector.register(child.end, selectors.EVENT_READ, lambda: self._on_end(process))
 
     def _on_output(self, process: _Supervised, stream: str) -> None:
         child = process.child
@@ -241,24 +214,23 @@ class Supervisor:
             child.close_pipe(stream)
 
     def _on_end(self, process: _Supervised) -> None:
-        child, spec = process.child, process.spec
+        child, name = process.child, process.spec.name
         assert child is not None
         code = child.reap()
         for stream, pipe in child.pipes.items():
             self._pass_on(process, stream, child.read_rest(stream))
             self._selector.unregister(pipe)
         for text in process.tracebacks.rest():
-            self._output.add(OutputLine(spec.name, 'stderr', text))
+            self._output.add(OutputLine(name, 'stderr', text))
         self._selector.unregister(child.end)
         child.close()
         process.child = None
         process.signals.clear()
-        self.exit_codes[spec.name] = code
+        self.exit_codes[name] = code
         self._judge(process, code)
 
     def _judge(self, process: _Supervised, code: int) -> None:
-        spec = process.spec
-        asked = self._stopping
+        spec, asked = process.spec, self._stopping
         clean = code in _CLEAN_AFTER_STOP if asked else code == 0
         again = (
             spec.respawn and not asked and not spec.shutdown_on_exit

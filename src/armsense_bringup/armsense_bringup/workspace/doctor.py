@@ -14,14 +14,13 @@ import platform
 import resource
 import shutil
 import subprocess
-import sys
+from typing import Any
 
-from armsense_bringup.command_line import become, set_up
-from armsense_bringup.workspace.machine import check_machine, SetupError
+from armsense_bringup.workspace.machine import become, check_machine, compiler, SetupError
 from armsense_bringup.workspace.workspace import Workspace
 
 
-def examine(workspace: Workspace) -> dict[str, object]:
+def examine(workspace: Workspace) -> dict[str, Any]:
     """Findings by name; `problems` lists what has to be mended."""
     problems: list[str] = []
     try:
@@ -35,7 +34,7 @@ def examine(workspace: Workspace) -> dict[str, object]:
         'workspace': 'built' if workspace.ready() else 'not built yet (./armsense build)',
         'ros': ros(workspace),
         'rmw': os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp (default)'),
-        'compiler': compiler(),
+        'compiler': compiler_version(),
         'can': can_interfaces(),
         'spi': sorted(glob.glob('/dev/spidev*')),
         'realtime_priority': realtime_priority(),
@@ -56,8 +55,8 @@ def ros(workspace: Workspace) -> str:
     return f'jazzy (wheels, rclpy {version})'
 
 
-def compiler() -> str | None:
-    path = shutil.which('c++') or shutil.which('g++') or shutil.which('clang++')
+def compiler_version() -> str | None:
+    path = compiler()
     if path is None:
         return None
     answer = subprocess.run([path, '--version'], capture_output=True, text=True)
@@ -65,11 +64,8 @@ def compiler() -> str | None:
 
 
 def can_interfaces() -> list[str]:
-    names = []
-    for path in Path('/sys/class/net').glob('*/type'):
-        if path.read_text().strip() == '280':  # ARPHRD_CAN
-            names.append(path.parent.name)
-    return sorted(names)
+    return sorted(path.parent.name for path in Path('/sys/class/net').glob('*/type')
+                  if path.read_text().strip() == '280')  # ARPHRD_CAN
 
 
 def realtime_priority() -> int:
@@ -84,7 +80,7 @@ def locked_memory() -> str:
     return 'unlimited' if limit == resource.RLIM_INFINITY else f'{limit // 1024} KiB'
 
 
-def notes(found: dict[str, object]) -> list[str]:
+def notes(found: dict[str, Any]) -> list[str]:
     """Advice for the real arm."""
     advice = []
     if not found['can']:
@@ -98,41 +94,34 @@ def notes(found: dict[str, object]) -> list[str]:
     return advice
 
 
-def live(workspace: Workspace, arguments: list[str]) -> int:
-    """The part that needs ROS, in the workspace's own Python."""
-    def listen() -> None:
-        workspace.ensure()
-        become([str(workspace.python), '-m', 'armsense_bringup.workspace.doctor_live', *arguments],
-               workspace.environment())
-    return set_up(listen)
-
-
-def main() -> int:
+def main(workspace: Workspace, arguments: list[str]) -> int:
+    """Examine, in this Python; the exit code."""
     parser = argparse.ArgumentParser(prog='armsense doctor', description=__doc__)
     parser.add_argument('--json', action='store_true', help='one JSON object')
     parser.add_argument('--live', action='store_true',
                         help='listen to a running arm and say what is wrong with it')
-    options, rest = parser.parse_known_args()
-    workspace = Workspace(os.environ['ARMSENSE_ROOT'])
-    if options.live:
-        return live(workspace, [*rest, *(['--json'] if options.json else [])])
+    options, rest = parser.parse_known_args(arguments)
+    if options.live:   # needs ROS
+        workspace.ensure()
+        become([str(workspace.python), '-m', 'armsense_bringup.workspace.doctor_live', *rest,
+                *(['--json'] if options.json else [])], workspace.environment())
     if rest:
         parser.error(f'unknown arguments: {" ".join(rest)}')
     found = examine(workspace)
     if options.json:
         print(json.dumps(found))
     else:
-        for name, value in found.items():
-            if name != 'problems':
-                text = ', '.join(value) or 'none' if isinstance(value, list) else value
-                print(f'{name.replace("_", " "):<18} {text}')
-        for advice in notes(found):
-            print(f'note: {advice}')
-        for problem in found['problems']:  # type: ignore[attr-defined]
-            print(f'PROBLEM: {problem}')
-        print('no problems' if not found['problems'] else '')
+        show(found)
     return 1 if found['problems'] else 0
 
 
-if __name__ == '__main__':
-    sys.exit(main())
+def show(found: dict[str, Any]) -> None:
+    for name, value in found.items():
+        if name != 'problems':
+            text = ', '.join(value) or 'none' if isinstance(value, list) else value
+            print(f'{name.replace("_", " "):<18} {text}')
+    for advice in notes(found):
+        print(f'note: {advice}')
+    for problem in found['problems']:
+        print(f'PROBLEM: {problem}')
+    print('no problems' if not found['problems'] else '')

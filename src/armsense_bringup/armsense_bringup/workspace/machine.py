@@ -12,6 +12,7 @@ import signal
 import sys
 import sysconfig
 import time
+from typing import NoReturn
 
 DISK_NEEDED_GB = 3.0
 
@@ -23,6 +24,13 @@ class SetupError(Exception):
 def end_on_sigterm() -> None:
     """Let SIGTERM end a set-up as Ctrl-C does; alone, it would leave pip or colcon running."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Replace this process, so that whoever ends it by a signal ends the command itself."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(command[0], command, environment)
 
 
 class Progress:
@@ -63,13 +71,18 @@ def check_machine(root: Path, need_compiler: bool = True) -> None:
                          f'python3.{sys.version_info.minor}-venv') from None
     if not need_compiler:
         return
-    if not (shutil.which('c++') or shutil.which('g++') or shutil.which('clang++')):
+    if compiler() is None:
         raise SetupError('no C++ compiler was found: sudo apt install g++')
     if not (shutil.which('make') or shutil.which('gmake')):
         raise SetupError('make was not found: sudo apt install make')
     if not Path(sysconfig.get_paths()['include'], 'Python.h').exists():
         raise SetupError('the Python headers are missing: sudo apt install '
                          f'python3.{sys.version_info.minor}-dev')
+
+
+def compiler() -> str | None:
+    """Path of a C++ compiler."""
+    return shutil.which('c++') or shutil.which('g++') or shutil.which('clang++')
 
 
 def own_middleware(root: Path, environment: Mapping[str, str]) -> dict[str, str]:

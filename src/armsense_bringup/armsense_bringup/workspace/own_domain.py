@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import os
 import socket
 import sys
@@ -40,13 +39,8 @@ def free_domain() -> int:
 
 
 def in_use(domain: int) -> bool:
-    """Whether somebody on this machine talks in a domain."""
-    return any(map(_taken, _ports(domain)))
-
-
-def _ports(domain: int) -> Iterator[int]:
-    """Where the participants of a domain listen."""
-    return (FIRST_PORT + 250 * domain + 2 * k for k in range(PARTICIPANTS))
+    """Whether somebody on this machine talks in a domain: listens where its participants do."""
+    return any(_taken(FIRST_PORT + 250 * domain + 2 * k) for k in range(PARTICIPANTS))
 
 
 def _taken(port: int) -> bool:

@@ -28,7 +28,6 @@ from armsense_bringup.workspace.machine import (
     Progress,
     SetupError,
 )
-from armsense_bringup.workspace.wheels import adapt_wheels
 
 COMPAT_PACKAGES = ('control_msgs', 'tf2_msgs')   # of src/compat, built where ROS lacks them
 # What a ROS environment consists of; everything else of the user's environment is left alone.
@@ -270,6 +269,33 @@ class Workspace:
                       file=sys.stderr)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+
+
+def adapt_wheels(venv: Path) -> None:
+    """Make the ROS wheels usable by CMake and colcon on this machine.
+
+    Their exported targets carry include folders of the machine that built them, and they ship no
+    `local_setup` scripts.
+    """
+    python = venv / 'bin' / 'python'
+    query = ('import sysconfig, numpy; paths = sysconfig.get_paths(); '
+             'print(paths["include"], numpy.get_include(), paths["purelib"], sep="\\n")')
+    python_include, numpy_include, site = subprocess.run(
+        [str(python), '-c', query], check=True, text=True, capture_output=True).stdout.splitlines()
+    for path in (venv / 'share').rglob('*.cmake'):
+        text = path.read_text(errors='surrogateescape')
+        fixed = re.sub(r'/opt/python/cp\d+-cp\d+/include/python3\.\d+', python_include, text)
+        fixed = re.sub(r'[^;"\s]*/numpy/_?core/include', numpy_include, fixed)
+        if fixed != text:
+            path.write_text(fixed, errors='surrogateescape')
+    script = (
+        f'export PATH="{venv}/bin:$PATH"\n'
+        f'export AMENT_PREFIX_PATH="{venv}${{AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}}"\n'
+        f'export CMAKE_PREFIX_PATH="{venv}${{CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}}"\n'
+        f'export LD_LIBRARY_PATH="{venv}/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"\n'
+        f'export PYTHONPATH="{site}${{PYTHONPATH:+:$PYTHONPATH}}"\n')
+    for shell in ('sh', 'bash', 'zsh'):
+        (venv / f'local_setup.{shell}').write_text(script)
 
 
 def _clean_environment(workspace: Workspace) -> dict[str, str]:

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from armsense_bringup.workspace import tests as command
+from bench import checks as command
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 # Each file fails when it is run for the first time.
 FLAKY = """
 from pathlib import Path

@@ -10,19 +10,20 @@ import os
 from pathlib import Path
 import sys
 
+ROOT = Path(__file__).resolve().parents[1]
 
-def benches(root: Path) -> dict[str, str]:
+
+def benches() -> dict[str, str]:
     """Name -> first line of its docstring."""
     found = {}
-    for path in sorted((root / 'bench').glob('bench_*.py')):
+    for path in sorted((ROOT / 'bench').glob('bench_*.py')):
         lines = path.read_text().split('"""')
         found[path.stem.removeprefix('bench_')] = lines[1].strip().splitlines()[0]
     return found
 
 
 def main() -> int:
-    root = Path(os.environ['ARMSENSE_ROOT'])
-    known = benches(root)
+    known = benches()
     if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
         print(__doc__)
         for name, text in known.items():
@@ -34,7 +35,7 @@ def main() -> int:
         hint = f'; did you mean {near[0]!r}?' if near else ''
         print(f'armsense: unknown bench {name!r}{hint} Known: {", ".join(known)}', file=sys.stderr)
         return 2
-    os.chdir(root)
+    os.chdir(ROOT)
     os.execv(sys.executable, [sys.executable, '-m', f'bench.bench_{name}', *sys.argv[2:]])
 
 
