@@ -27,7 +27,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 import yaml
 
-from armsense.boards.load_cells.line_format import encode_line
+from armsense.boards.load_cells.serial_source import encode_line
 from armsense.model import Arm
 from armsense_bringup.launch.plan import load
 from armsense_bringup.launch.process import ProcessSpec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from types import SimpleNamespace
 
 from hypothesis import given, settings
@@ -10,24 +11,21 @@ import numpy as np
 import pytest
 
 from armsense.base.cell_calibration import CalibrationFile, CellCalibration
-from armsense.boards.load_cells.can_amplifier import (
+from armsense.boards.load_cells.cell_monitor import CellMonitor, Counts, MonitorOptions
+from armsense.boards.load_cells.serial_source import BadLine, encode_line, LineReader, parse_line
+from armsense.boards.load_cells.sources import (
+    ADS1220_REQUEST,
     BadMessage,
     CanSource,
-    encode_pair,
-    END_OF_RANGE,
-    parse_pair,
-)
-from armsense.boards.load_cells.cell_monitor import CellMonitor, MonitorOptions
-from armsense.boards.load_cells.converters import (
-    ADS1220_REQUEST,
+    converted,
     decode_ads1220,
     decode_hx711,
+    END_OF_RANGE,
     HX711_REQUEST,
-    signed24,
+    NOT_CONNECTED,
+    parse_pair,
     SpiSource,
 )
-from armsense.boards.load_cells.line_format import BadLine, encode_line, LineReader, parse_line
-from armsense.boards.load_cells.reading import Counts
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 
 COUNTS = st.one_of(st.none(), st.integers(-2**31, 2**31))
@@ -35,9 +33,14 @@ COUNTS = st.one_of(st.none(), st.integers(-2**31, 2**31))
 
 # -- serial lines ----------------------------------------------------------------------------
 
+def encode_pair(first, second):
+    """Data of one message of the CAN amplifier."""
+    return struct.pack('<ii', *(NOT_CONNECTED if v is None else v for v in (first, second)))
+
+
 def test_line_and_its_checksum():
     # The check value of CRC-16/CCITT-FALSE over '123456789' is 29B1.
-    from armsense.boards.load_cells.line_format import checksum
+    from armsense.boards.load_cells.serial_source import checksum
     assert checksum(b'123456789') == 0x29B1
     line = encode_line(17, (8388, -120, None, 99), (False, False, False, True))
     assert line.startswith(b'LC,17,8388,-120,-,+*')
@@ -141,7 +144,7 @@ def test_converters_take_any_bytes(data):
 
 
 def test_ads1220_and_source():
-    assert signed24(b'\xff\xff\xfe') == -2
+    assert converted(b'\xff\xff\xfe').value == -2
     assert decode_ads1220(b'\x00\x7f\xff\xff') == (2**23 - 1, True)
 
     class Chip:

@@ -16,11 +16,9 @@ from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from armsense.boards.arbiter import Answer, Arbiter
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.arbiter import Answer, Arbiter, ArbiterSettings
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.schema import quantity, same_as
 from armsense.types import Command
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates

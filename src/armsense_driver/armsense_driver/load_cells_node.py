@@ -19,8 +19,7 @@ from std_srvs.srv import Trigger
 from armsense.base.cell_calibration import CalibrationFile, CellCalibration
 from armsense.base.cell_layout import CellLayout
 from armsense.boards.load_cells.cell_monitor import CellMonitor, MonitorOptions
-from armsense.boards.load_cells.reading import CellSource
-from armsense.boards.load_cells.wiring import CellWiring, open_source
+from armsense.boards.load_cells.sources import CellSource, CellWiring, open_source
 from armsense.errors import ArmsenseError
 from armsense.model.arm_config import ArmConfig
 from armsense.schema import quantity, same_as

@@ -14,15 +14,14 @@ from typing import Any
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
-from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.board_links import open_links, Wiring
-from armsense.boards.driver_settings import DriverSettings
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.energy_meter import EnergyMeter
-from armsense.boards.joint_map import Reading
+from armsense.boards.joint_map import motor_zero, Reading
 from armsense.boards.mode import Mode
-from armsense.boards.sockets_folder import socket_folder
-from armsense.boards.transport.link import LinkSummary
+from armsense.boards.transport.link import LinkCounters
+from armsense.boards.transport.seqpacket import socket_folder
 from armsense.model import ArmConfig
 from armsense.schema import part, quantity, same_as
 from armsense_driver.driver_node import DriverNode, DriverParameters
@@ -186,14 +185,14 @@ class MotorBoardNode(DriverNode[ArmDriver]):
                 'energy in all [J]': self._energy.total}
 
     def health(self) -> list[Health]:
-        return [*super().health(), *(_board_health(number, link.counters.summary())
+        return [*super().health(), *(_board_health(number, link.counters)
                                      for number, link in enumerate(self.driver.links))]
 
 
-def _board_health(number: int, summary: LinkSummary) -> Health:
-    level = Level.WARN if summary.loss_percent > LOSS else Level.OK
-    message = f'{summary.loss_percent:.2f} % of {summary.frames} frames lost'
-    return Health(f'board {number}', message, level, summary._asdict())
+def _board_health(number: int, counters: LinkCounters) -> Health:
+    level = Level.WARN if counters.loss_percent > LOSS else Level.OK
+    message = f'{counters.loss_percent:.2f} % of {counters.frames} frames lost'
+    return Health(f'board {number}', message, level, counters.summary())
 
 
 def main() -> int:

@@ -14,9 +14,8 @@ import time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from armsense.boards.arbiter import Answer
-from armsense.boards.arm_limits import guard_limits
-from armsense.boards.driver_settings import ArbiterSettings
+from armsense.boards.arbiter import Answer, ArbiterSettings
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge, NO_STATES
 from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Mode

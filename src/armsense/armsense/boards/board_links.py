@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from armsense.boards.arm_driver import BoardLink
 from armsense.boards.can_link import CanLink
-from armsense.boards.emulator.sockets import socket_paths
 from armsense.boards.joint_map import JointMap
-from armsense.boards.protocol import by_name
+from armsense.boards.protocol.spi import by_name
 from armsense.boards.transport.can_bus import open_can_bus, SeqpacketBus
 from armsense.boards.transport.device_lock import lock_name
 from armsense.boards.transport.link import SpiLink
-from armsense.boards.transport.seqpacket import SeqpacketTransport
+from armsense.boards.transport.seqpacket import SeqpacketTransport, socket_paths
 from armsense.boards.transport.spi_device import SpidevTransport
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import ArmConfig

@@ -15,12 +15,12 @@ from typing import Any
 import can
 
 from armsense.boards.protocol import udriver_can as wire
-from armsense.boards.protocol.errors import FrameError
 from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardError,
     BoardState,
     BoardStatus,
+    FrameError,
     MotorCommand,
     MotorState,
 )
@@ -78,16 +78,17 @@ class CanLink:
         self._measured = outcome is Outcome.OK and not self._bus_off
         self.counters.observe(outcome, perf_counter() - start)
         if outcome is not Outcome.OK:
-            return Exchange(None, outcome, False, None)
+            return Exchange(None, outcome, False)
         if not sent:
-            self.counters.observe_rejection()
-        return Exchange(self._state(), outcome, sent, None)
+            self.counters.rejected_commands += 1
+        return Exchange(self._state(), outcome, sent)
 
     def _say(self, command: BoardCommand) -> bool:
         """Send what the board shall do; False: the bus does not take it."""
         try:
             self._switch(command)
-            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+                wire.ID_CURRENT_REFERENCE, *self._currents(command)))
         except can.CanError:
             self._switches = None             # everything is said again when the bus is back
             return False
@@ -106,7 +107,8 @@ class CanLink:
         if command.enable:                    # a board after an error wants to hear a zero first
             self._status = BoardStatus(self._status & ~0xF)   # cleared by this, or told again
             self._integral = [0.0, 0.0]
-            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+                wire.ID_CURRENT_REFERENCE, 0.0, 0.0))
         self._set(CommandCode.MOTOR_1_ENABLE, motors[0])
         self._set(CommandCode.MOTOR_2_ENABLE, motors[1])
         self._switches = wanted
@@ -162,16 +164,9 @@ class CanLink:
             return None
 
     def _take(self, message: can.Message) -> None:
-        payload = bytes(message.data)
-        number = message.arbitration_id
-        if number == wire.ID_CURRENT:
-            self._pairs[number] = wire.decode_currents(payload)
-        elif number == wire.ID_POSITION:
-            self._pairs[number] = wire.decode_positions(payload)
-        elif number == wire.ID_VELOCITY:
-            self._pairs[number] = wire.decode_velocities(payload)
-        elif number == wire.ID_ADC:
-            self._pairs[number] = wire.decode_adc(payload)
+        payload, number = bytes(message.data), message.arbitration_id
+        if number in wire.STREAM_IDS:
+            self._pairs[number] = wire.decode_pair(number, payload)
         elif number == wire.ID_STATUS:
             self._status = wire.decode_status(payload)
         elif number == wire.ID_INDEX:

@@ -21,12 +21,10 @@ from statistics import median_low
 
 import numpy as np
 
-from armsense.boards.arbiter import Arbiter, Clock, STATES_TO_ANSWER
+from armsense.boards.arbiter import Arbiter, ArbiterSettings, Clock, STATES_TO_ANSWER
 from armsense.boards.command_guard import GuardLimits
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.control.drivetrain import Drivetrain
 from armsense.errors import ArmsenseError
 from armsense.model import Arm

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from math import isnan, nan, tau
 from typing import NamedTuple
 
-from armsense.boards.protocol import BoardState, MotorCommand
-from armsense.boards.protocol.messages import build
+import numpy as np
+
+from armsense.boards.protocol.messages import BoardState, build, MotorCommand
+from armsense.drive.elastic_joint import ElasticJoint
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig
+from armsense.model import Arm, ArmConfig
 from armsense.types import Command, Floats
 
 ADC_RANGE = 65536      # the auxiliary inputs have 16 bits
@@ -146,3 +148,13 @@ def _channel(config: ArmConfig, k: int, zero: float) -> _Channel:
         offset=zero if joint.offset is None else joint.offset,
         torque_per_ampere=torque_per_ampere, current_limit=joint.current_limit,
         gain=1.0 / (per_joint * torque_per_ampere))
+
+
+def motor_zero(model: Arm) -> list[float]:
+    """Motor angles of the arm at home, springs in balance with gravity [rad], (n,)."""
+    config = model.config
+    home = np.array(config.home or [0.0] * model.n)
+    if all(j.elastic for j in config.joints.values()):
+        springs = ElasticJoint.from_config(config)
+        return [float(v) for v in springs.motor_position(home, model.gravity_torque(home))]
+    return [float(v) for v in home]

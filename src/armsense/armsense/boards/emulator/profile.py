@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
-from armsense.boards.protocol.errors import UnknownProtocol
-
-
-class WatchdogArming(Enum):
-    """When a silent host becomes an error."""
-
-    MOTOR_DRIVEN = 'motor on and iq != 0'
-    ALWAYS = 'timeout != 0, any state'
-
-
-class Recovery(Enum):
-    """What clears an error."""
-
-    POWER_CYCLE = 'power-cycle'
-    ENABLE_SEQUENCE = 'system enable, iq 0, enable motors'
+from armsense.boards.protocol.messages import UnknownProtocol
 
 
 @dataclass(frozen=True)
@@ -28,8 +13,8 @@ class BoardProfile:
     """Behaviour of one firmware, apart from its wire format."""
 
     name: str                                # protocol name
-    watchdog: WatchdogArming
-    recovery: Recovery
+    watchdog_always: bool = False            # else only while a motor is on with iq != 0
+    recovers_by_enable: bool = False         # system enable, iq 0, motors; else a power-cycle
     blank_until_command: bool = False        # answers zeros until the first valid command
     alignment_duration: float = 3.0          # [s]
     alignment_motion: bool = True            # turn the rotor and check it, or only wait
@@ -41,12 +26,10 @@ class BoardProfile:
 
 PROFILES = {
     profile.name: profile for profile in (
-        BoardProfile('udriver_spi', WatchdogArming.MOTOR_DRIVEN, Recovery.POWER_CYCLE),
-        BoardProfile('udriver_can', WatchdogArming.MOTOR_DRIVEN, Recovery.ENABLE_SEQUENCE),
-        BoardProfile('uomodri', WatchdogArming.ALWAYS, Recovery.POWER_CYCLE,
-                     blank_until_command=True),
-        BoardProfile('laas_inhouse', WatchdogArming.ALWAYS, Recovery.POWER_CYCLE,
-                     blank_until_command=True),
+        BoardProfile('udriver_spi'),
+        BoardProfile('udriver_can', recovers_by_enable=True),
+        BoardProfile('uomodri', watchdog_always=True, blank_until_command=True),
+        BoardProfile('laas_inhouse', watchdog_always=True, blank_until_command=True),
     )}
 
 
@@ -56,8 +39,6 @@ def profile_by_name(name: str, **changes: Any) -> BoardProfile:
     Raises:
         UnknownProtocol: names the valid ones.
     """
-    try:
-        profile = PROFILES[name]
-    except KeyError:
-        raise UnknownProtocol(name, PROFILES) from None
-    return replace(profile, **changes) if changes else profile
+    if name not in PROFILES:
+        raise UnknownProtocol(name, PROFILES)
+    return replace(PROFILES[name], **changes)

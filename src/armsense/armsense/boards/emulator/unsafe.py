@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from armsense.boards.emulator.encoder import Encoder
-from armsense.boards.emulator.motor import References
+from armsense.boards.emulator.motor import Encoder, References
 from armsense.boards.protocol.messages import MotorCommand
 
 PositionLimits = tuple[tuple[float, float] | None, tuple[float, float] | None]

@@ -29,22 +29,21 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
-from armsense.boards.protocol.errors import (
+from armsense.boards.protocol.messages import (
     AllOnes,
     AllZeros,
     BadCrc,
-    FrameError,
-    NonFiniteValue,
-    SwappedCrc,
-    WrongLength,
-)
-from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardState,
     build,
+    FrameError,
     MotorCommand,
     MotorState,
+    NonFiniteValue,
     read_status,
+    SwappedCrc,
+    UnknownProtocol,
+    WrongLength,
 )
 from armsense.boards.protocol.spi_fields import (
     gain_bytes,
@@ -95,11 +94,6 @@ def has_crc_low_word_first(frame: bytes) -> bool:
     return bool(crc32(data) ^ 0xFFFFFFFF == high | low << 16)
 
 
-def crc32_mpeg2(data: bytes) -> int:
-    """CRC-32/MPEG-2 of `data` as a number."""
-    return int.from_bytes(crc_bytes(data), 'big')
-
-
 @lru_cache
 def _data_and_words(length: int) -> Struct:
     """Splits a frame of `length` bytes into its data and the two words of its checksum."""
@@ -132,11 +126,11 @@ class SpiProtocol:
     _sensor: Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, 'frame_length', 38 if self.has_ki_and_power else 34)
-        object.__setattr__(self, '_least_limit', 1 if self.zero_limit else 0)
         extended = self.has_ki_and_power
-        object.__setattr__(self, '_command', _COMMAND_EXTENDED if extended else _COMMAND)
-        object.__setattr__(self, '_sensor', _SENSOR_EXTENDED if extended else _SENSOR)
+        vars(self).update(      # once for all: a frozen dataclass has no other way
+            frame_length=38 if extended else 34, _least_limit=1 if self.zero_limit else 0,
+            _command=_COMMAND_EXTENDED if extended else _COMMAND,
+            _sensor=_SENSOR_EXTENDED if extended else _SENSOR)
 
     def encode_command(self, command: BoardCommand, index: int | None = None) -> bytes:
         """Frame that tells the board `command`.
@@ -292,3 +286,27 @@ def _non_finite(motors: tuple[Any, Any]) -> NonFiniteValue:
             if not isfinite(value):
                 return NonFiniteValue(f'motor {number} {name}', value)
     return NonFiniteValue('timeout_ms', nan)
+
+
+SPI_PROTOCOLS = {protocol.name: protocol for protocol in (
+    SpiProtocol(name='udriver_spi', limit_high_byte_is_motor_1=False, zero_limit=0.0,
+                min_interval=0.7e-3,
+                description='Open Dynamic Robot Initiative udriver, 34-byte frame'),
+    SpiProtocol(name='uomodri', limit_high_byte_is_motor_1=True, zero_limit=10.0,
+                description='LAAS uOmodri, 34-byte frame'),
+    SpiProtocol(name='laas_inhouse', limit_high_byte_is_motor_1=True, zero_limit=10.0,
+                has_ki_and_power=True, verified=False,
+                description='uomodri frame with ki and input power, 38 bytes; our layout, '
+                            'unverified on hardware'),
+)}
+
+
+def by_name(name: str) -> SpiProtocol:
+    """The SPI protocol called `name`.
+
+    Raises:
+        UnknownProtocol: names the valid ones.
+    """
+    if name not in SPI_PROTOCOLS:
+        raise UnknownProtocol(name, SPI_PROTOCOLS)
+    return SPI_PROTOCOLS[name]

@@ -17,14 +17,13 @@ from typing import Any
 import can
 
 from armsense.boards.transport.base import TransportUnavailable
-from armsense.boards.transport.seqpacket import connect_seqpacket
+from armsense.boards.transport.seqpacket import connect_seqpacket, MAX_PACKET
 
 # Error classes of Linux error frames (linux/can/error.h).
 ERROR_BUS_OFF = 0x40
 ERROR_RESTARTED = 0x100
 
 _FRAME = Struct('=IBB')      # arbitration id, kind, length; then the data
-MAX_PACKET = _FRAME.size + 8
 
 # Kinds of packets. The last two exist only between `SeqpacketBus` and an emulated bus: they keep
 # a lock-step run going, without waiting for a timeout, when a bus carries nothing.

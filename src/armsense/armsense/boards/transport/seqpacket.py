@@ -9,8 +9,11 @@ timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 import socket
 from struct import Struct
+import tempfile
 from time import monotonic, sleep
 
 from armsense.boards.transport.base import TransportUnavailable
@@ -108,3 +111,17 @@ def connect_seqpacket(path: str, connect_timeout: float = 0.0) -> socket.socket:
                     error.errno, f'no emulated board listens on {path!r} ({error.strerror}); '
                     'start the simulator first or correct the path') from error
         sleep(0.01)
+
+
+def socket_paths(directory: str | Path, count: int) -> list[str]:
+    """Paths `board0.sock` … in `directory`: the naming that driver and simulator agree on."""
+    return [str(Path(directory) / f'board{number}.sock') for number in range(count)]
+
+
+def socket_folder(namespace: str) -> str:
+    """Where driver and simulator meet when nobody says otherwise: one per user and namespace."""
+    domain = os.environ.get('ROS_DOMAIN_ID', '0')
+    name = f'armsense-{os.getuid()}-{domain}{namespace.strip("/").replace("/", "-")}'
+    folder = Path(tempfile.gettempdir(), name)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder)
