@@ -13,7 +13,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from rosbags.typesys.store import Typestore
 
 from armsense import share
-from armsense.boards.load_cells.serial_source import encode_line, parse_line
+from armsense.boards.load_cells.serial_source import parse_line
 from armsense.boards.protocol import udriver_can
 from armsense.boards.protocol.messages import BoardCommand, BoardState, ProtocolError
 from armsense.boards.protocol.spi import by_name
@@ -26,6 +26,7 @@ from armsense.recordings.bag_reader import read_bag
 from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
 from armsense_bringup.launch.file import LaunchError
 from armsense_bringup.launch.plan import load as load_launch
+from bench.cell_lines import encode_line
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
 ROOT = Path(__file__).resolve().parents[1]

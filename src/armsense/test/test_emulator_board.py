@@ -7,8 +7,8 @@ from math import tau
 import pytest
 
 from armsense.boards.emulator.board import EmulatedBoard
+from armsense.boards.emulator.core import profile_by_name
 from armsense.boards.emulator.motor import MotorPhysics
-from armsense.boards.emulator.profile import profile_by_name
 from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardError,

@@ -9,9 +9,9 @@ import pytest
 
 from armsense.boards.emulator.board import EmulatedBoard, LoopbackTransport
 from armsense.boards.emulator.can_board import CanFrame, EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
 from armsense.boards.emulator.faults import Fault, FAULTS, UnknownFault
 from armsense.boards.emulator.motor import MotorPhysics
-from armsense.boards.emulator.profile import profile_by_name
 from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.protocol import udriver_can as can_wire
 from armsense.boards.protocol.messages import (

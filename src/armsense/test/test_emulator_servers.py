@@ -11,8 +11,8 @@ import pytest
 
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
 from armsense.boards.emulator.faults import Fault
-from armsense.boards.emulator.profile import profile_by_name
 from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.emulator.servers import CanServer, SpiServer
 from armsense.boards.protocol import udriver_can as wire

@@ -155,7 +155,7 @@ def test_motors_that_were_only_switched_off_keep_their_zero(protocol):
 
 def test_every_power_cycle_is_asked_for_at_the_home_pose():
     for kind in FaultKind:
-        assert 'power-cycle' not in kind.remedy or 'home pose' in kind.remedy, kind.name
+        assert 'power-cycle' not in kind.value or 'home pose' in kind.value, kind.name
 
 
 @pytest.mark.parametrize('disabled', range(4))

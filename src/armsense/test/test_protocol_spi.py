@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from armsense.boards import protocol as protocols
 from armsense.boards.protocol.messages import (
     AllOnes,
     AllZeros,
@@ -290,7 +289,7 @@ def test_index_wraps():
 
 def test_unknown_name_lists_the_valid_ones():
     with pytest.raises(UnknownProtocol, match=f'odrive.*{", ".join(sorted(NAMES))}'):
-        protocols.by_name('odrive')
+        by_name('odrive')
 
 
 def test_half_turn_is_pi():

@@ -7,7 +7,6 @@ import socket
 import can
 import pytest
 
-from armsense.boards.transport.base import TransportUnavailable
 from armsense.boards.transport.can_bus import (
     ATTEMPT,
     DATA,
@@ -20,6 +19,7 @@ from armsense.boards.transport.can_bus import (
     SILENCE,
     unpack_message,
 )
+from armsense.errors import TransportUnavailable
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from threading import Thread
 import pytest
 
 from armsense.boards.emulator.board import LoopbackTransport
-from armsense.boards.transport.base import TransportUnavailable
 from armsense.boards.transport.seqpacket import SeqpacketTransport
+from armsense.errors import TransportUnavailable
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense.boards.transport.base import TransportUnavailable
-from armsense.boards.transport.device_lock import lock_name
-from armsense.boards.transport.spi_device import SpidevTransport
+from armsense.boards.transport.spi_device import lock_name, SpidevTransport
+from armsense.errors import TransportUnavailable
 
 
 class FakeSpi:

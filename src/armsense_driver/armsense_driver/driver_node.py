@@ -146,9 +146,8 @@ class DriverNode(LoopNode, Generic[Driver]):
             self._take_command(command)
 
     def _take_command(self, message: Any) -> None:
-        self.driver.give(
-            Command(message.position, message.velocity, message.torque, message.kp,
-                         message.kd, message.ki), message.seq, message.collision_seq)
+        self.driver.give(Command(message.position, message.velocity, message.torque, message.kp,
+                                 message.kd, message.ki), message.seq, message.collision_seq)
 
     def _stamp_ns(self) -> int:
         """Of the newest state, for people [ns]; subclasses may have a better one."""

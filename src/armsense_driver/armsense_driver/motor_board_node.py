@@ -91,7 +91,7 @@ class MotorBoardNode(DriverNode[ArmDriver]):
             answerers = [Answerer('motor_commands', self._commands, self._take_answer)]
             answerers += [Answerer(topic, stream, lambda _: None)
                           for topic, stream in self._watchers.items()]
-            return LockstepLoop(self._lockstep_step, answerers,
+            return LockstepLoop(self._cycle, answerers,
                                 lambda: self._listened_to(len(answerers)), may_end=self._may_end)
         return PacedLoop(self._period, self._realtime_step, may_end=self._may_end)
 
@@ -130,17 +130,14 @@ class MotorBoardNode(DriverNode[ArmDriver]):
     # -- the loop ----------------------------------------------------------------------------
 
     def _realtime_step(self, tick: int) -> None:
-        self._cycle()
+        self._cycle(tick)
 
     def _take_answer(self, command: Any) -> None:
         with self._lock:
             self._take_command(command)
 
-    def _lockstep_step(self, tick: int) -> int | None:
-        return self.driver.seq if self._cycle() else None
-
-    def _cycle(self) -> bool:
-        """One period; whether a state was published."""
+    def _cycle(self, tick: int) -> int | None:
+        """One period; seq of the state that was published."""
         driver = self.driver
         before = driver.time_ns or None
         with self._lock:
@@ -150,13 +147,13 @@ class MotorBoardNode(DriverNode[ArmDriver]):
             reading = driver.cycle()
             self._tell_mode()
         if reading is None:
-            return False
+            return None
         dt = self._period if before is None else (driver.time_ns - before) * 1e-9
         self._energy.step(reading.power, reading.velocity, dt)
         self._publish_state(reading, driver.mode == Mode.ENABLED)
         if driver.seq % self._decimation == 0:
             self._publish_joint_states(reading)
-        return True
+        return driver.seq
 
     def _attended(self) -> bool:
         """A controller speaks and whoever shall watch the arm is there."""

@@ -63,13 +63,7 @@ class Arbiter:
 
     def __init__(self, limits: GuardLimits, settings: ArbiterSettings,
                  clock: Clock | None = None) -> None:
-        """Begin disconnected.
-
-        Args:
-            limits: Of the joints.
-            settings: Times.
-            clock: Monotonic time [ns]; None: virtual time, one period per cycle.
-        """
+        """Begin disconnected; without a clock time is virtual, one period per cycle."""
         self.guard = CommandGuard(limits)
         self.rules = settings
         self.mode = Mode.DISCONNECTED

@@ -62,13 +62,8 @@ class ArmDriver(Arbiter):
                  zero: Sequence[float] | None = None, clock: Clock | None = None) -> None:
         """Make a driver; nothing is sent before the first `cycle`.
 
-        Args:
-            config: The arm.
-            limits: Of the joints.
-            links: One per board, in the order of the board numbers in the arm file.
-            settings: Times.
-            zero: Motor angles where the encoders read zero; see `JointMap`.
-            clock: Monotonic time [ns]; None: virtual time, one period per cycle.
+        There is one link per board, in the order of the board numbers in the arm file; `zero` are
+        motor angles where the encoders read zero, see `JointMap`; for `clock` see `Arbiter`.
         """
         self.settings = settings or DriverSettings()
         super().__init__(limits, self.settings, clock)
@@ -80,7 +75,7 @@ class ArmDriver(Arbiter):
                           for k in range(self.map.boards)]
         # An output without a joint stays off: its board would try to align a motor that is not
         # there and report an encoder error.
-        self._outputs = [(self.map.drives(k, 0), self.map.drives(k, 1))
+        self._outputs = [((k, 0) in self.map.slots, (k, 1) in self.map.slots)
                          for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.guard, self.settings)
 
@@ -175,12 +170,6 @@ class ArmDriver(Arbiter):
         troubles = map(self._lasting_trouble, self._monitors)
         return next((trouble for trouble in troubles if trouble is not None), None)
 
-    def _tell_present_trouble(self, told: Fault) -> None:
-        """What a remedy is needed for now; a trouble that goes on is told once."""
-        trouble = self._first_trouble()
-        if trouble is not None and trouble.kind is not told.kind:
-            self._fault = trouble
-
     def _judge(self, exchanges: Sequence[Exchange]) -> list[BoardState] | None:
         complete = True
         driving = self.mode in (Mode.ENABLED, Mode.DAMPING) and not self.released
@@ -196,7 +185,9 @@ class ArmDriver(Arbiter):
                 self.mode, self.wants_enable = Mode.DISCONNECTED, False
                 self._fault = fault
         if self.mode == Mode.DISCONNECTED and self._fault is not None:
-            self._tell_present_trouble(self._fault)
+            trouble = self._first_trouble()    # one that goes on is told once
+            if trouble is not None and trouble.kind is not self._fault.kind:
+                self._fault = trouble
         if self._lost_zeros():             # in whatever mode
             # Any other fault but a stop is over, or comes again.
             self.wants_enable, self._fault, self.mode = False, None, Mode.DAMPING

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from armsense.boards.mode import Fault, FaultKind
-from armsense.boards.protocol.messages import BoardError, BoardState
-from armsense.boards.protocol.units import RESISTANCE_PER_OHM
+from armsense.boards.protocol.messages import BoardError, BoardState, RESISTANCE_PER_OHM
 from armsense.boards.transport.link import Exchange, Outcome
 from armsense.model import ArmConfig
 
@@ -68,16 +67,13 @@ class BoardMonitor:
 
     def observe(self, exchange: Exchange, now: int, driving: bool,
                 position_may_jump: bool) -> Fault | None:
-        """Take one exchange.
+        """Take one exchange; what makes the board untrustworthy, if anything.
 
         Args:
             exchange: What came back.
             now: Monotonic time of the host [ns].
             driving: The driver believes that the motors are on.
             position_may_jump: The encoder's zero is being moved on purpose.
-
-        Returns:
-            What makes the board untrustworthy, if anything.
         """
         state = exchange.state
         self.fresh = exchange.outcome is Outcome.OK and state is not None

@@ -38,13 +38,10 @@ class CanLink:
 
     def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005,
                  lock: socket | None = None) -> None:
-        """Make a link.
+        """Make a link over any python-can bus on which the board is alone.
 
-        Args:
-            bus: Any python-can bus; the board is alone on it.
-            period: Between two exchanges [s], for the integrator.
-            timeout: Longest wait for a set of measurements [s].
-            lock: Closed with the link; see `lock_name`.
+        Exchanges come every `period` [s] and wait up to `timeout` [s] for a set of measurements;
+        `lock` is closed with the link, see `lock_name`.
         """
         self.counters = LinkCounters()
         self._bus = bus

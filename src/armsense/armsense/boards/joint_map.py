@@ -108,10 +108,6 @@ class JointMap:
                 kp * gain, kd * gain, limit, ki * gain))
         return boards
 
-    def drives(self, board: int, motor: int) -> bool:
-        """Whether a joint hangs on this motor."""
-        return (board, motor) in self.slots
-
     def _link_angles(self, adc: Sequence[int], motor: Sequence[float]) -> list[float]:
         angles = []
         for k, counts in enumerate(self._encoder_counts):
@@ -155,6 +151,5 @@ def motor_zero(model: Arm) -> list[float]:
     config = model.config
     home = np.array(config.home or [0.0] * model.n)
     if all(j.elastic for j in config.joints.values()):
-        springs = ElasticJoint.from_config(config)
-        return [float(v) for v in springs.motor_position(home, model.gravity_torque(home))]
+        home = ElasticJoint.from_config(config).motor_position(home, model.gravity_torque(home))
     return [float(v) for v in home]

@@ -64,16 +64,6 @@ class FaultKind(Enum):
     JOINT_STATES = ("the robot's joint states are missing or unusable | it gets zero efforts now, "
                     'with which a robot without gravity compensation sinks: check its driver, '
                     'then clear the fault')
-    LOCKSTEP_TIMEOUT = ('in lock-step nobody answered a state | check that controller and '
-                        'observer run')
-
-    @property
-    def cause(self) -> str:
-        return self.value.split(' | ')[0]
-
-    @property
-    def remedy(self) -> str:
-        return self.value.split(' | ')[1]
 
 
 class Fault(NamedTuple):
@@ -88,5 +78,5 @@ class Fault(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        detail = f' ({self.detail})' if self.detail else ''
-        return f'{self.kind.cause}{detail}: {self.kind.remedy}'
+        cause, remedy = self.kind.value.split(' | ')
+        return f'{cause} ({self.detail}): {remedy}' if self.detail else f'{cause}: {remedy}'

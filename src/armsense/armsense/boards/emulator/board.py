@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from armsense.boards.emulator.core import BoardCore
+from armsense.boards.emulator.core import BoardCore, BoardProfile
 from armsense.boards.emulator.faults import through_wire
-from armsense.boards.emulator.profile import BoardProfile
-from armsense.boards.protocol.messages import BoardState, FrameError, MotorState
-from armsense.boards.protocol.spi import by_name
-from armsense.boards.protocol.spi_fields import read_mode
-from armsense.boards.protocol.units import (
+from armsense.boards.protocol.messages import (
+    BoardState,
     CURRENT_PER_A,
+    FrameError,
+    MotorState,
     POSITION_PER_RAD,
     RESISTANCE_PER_OHM,
     VELOCITY_PER_RAD_S,
 )
+from armsense.boards.protocol.spi import by_name
+from armsense.boards.protocol.spi_fields import read_mode
 
 _BLANK = BoardState(motors=(MotorState(power=0.0), MotorState(power=0.0)))
 

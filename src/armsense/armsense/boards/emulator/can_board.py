@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from armsense.boards.emulator.core import BoardCore
+from armsense.boards.emulator.core import BoardCore, BoardProfile
 from armsense.boards.emulator.faults import through_wire
-from armsense.boards.emulator.profile import BoardProfile
 from armsense.boards.protocol import udriver_can as wire_format
 from armsense.boards.protocol.messages import BoardError, FrameError, MotorCommand
 from armsense.boards.protocol.udriver_can import CommandCode

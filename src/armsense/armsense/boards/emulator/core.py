@@ -14,17 +14,19 @@ not count one electrical turn within 10 % in each direction, the board reports a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sin, tau
+from typing import Any
 
 from armsense.boards.emulator.faults import WireAction
 from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
-from armsense.boards.emulator.profile import BoardProfile, profile_by_name
 from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
 from armsense.boards.protocol.messages import (
     BoardError,
     BoardStatus,
     MotorCommand,
+    UnknownProtocol,
 )
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
@@ -39,6 +41,42 @@ def _status(system: bool, on_1: bool, on_2: bool, ready_1: bool, ready_2: bool, 
     return BoardStatus.build(
         system=system, enabled=(on_1, on_2), ready=(ready_1, ready_2), detected=(met_1, met_2),
         toggle=(toggle_1, toggle_2), error=error)
+
+
+@dataclass(frozen=True)
+class BoardProfile:
+    """Behaviour of one firmware, apart from its wire format."""
+
+    name: str                                # protocol name
+    watchdog_always: bool = False            # else only while a motor is on with iq != 0
+    recovers_by_enable: bool = False         # system enable, iq 0, motors; else a power-cycle
+    blank_until_command: bool = False        # answers zeros until the first valid command
+    alignment_duration: float = 3.0          # [s]
+    alignment_motion: bool = True            # turn the rotor and check it, or only wait
+    clock_wrap_us: int = 2**30               # [us] the clock behind the timestamp restarts here:
+    #                                          1073.74 s, not a multiple of the 65.536 s wrap
+    status_period: float = 1.0               # [s] CAN status message
+    stream_period: float = 1e-3              # [s] CAN streams
+
+
+PROFILES = {
+    profile.name: profile for profile in (
+        BoardProfile('udriver_spi'),
+        BoardProfile('udriver_can', recovers_by_enable=True),
+        BoardProfile('uomodri', watchdog_always=True, blank_until_command=True),
+        BoardProfile('laas_inhouse', watchdog_always=True, blank_until_command=True),
+    )}
+
+
+def profile_by_name(name: str, **changes: Any) -> BoardProfile:
+    """The profile called `name` with some fields changed, e.g. a shorter alignment.
+
+    Raises:
+        UnknownProtocol: names the valid ones.
+    """
+    if name not in PROFILES:
+        raise UnknownProtocol(name, PROFILES)
+    return replace(PROFILES[name], **changes)
 
 
 class BoardCore:
@@ -58,8 +96,7 @@ class BoardCore:
             profile: firmware behaviour, or the name of one.
             motors: constants of the two motors.
             seed: of the current noise.
-            position_limits: per motor the allowed shaft angles (low, high) [rad] for references,
-                only to count unsafe frames; None for no limit.
+            position_limits: see `UnsafeFrames`; None for no limit.
             start_timestamp_ms: value of the board's clock at power-up [ms].
         """
         self.profile = profile_by_name(profile) if isinstance(profile, str) else profile
@@ -98,16 +135,7 @@ class BoardCore:
 
     def step(self, dt: float, shaft_position: Sequence[float],
              shaft_velocity: Sequence[float]) -> tuple[float, float]:
-        """Advance the board by `dt` [s].
-
-        Args:
-            dt: length of the plant's next step.
-            shaft_position: absolute angles of the two motor shafts now [rad] (2,).
-            shaft_velocity: their velocities [rad/s] (2,).
-
-        Returns:
-            Mean torques on the two motor shafts over the next `dt` [Nm] (2,).
-        """
+        """Advance the board by `dt` [s]; as `BoardRack.step`, for its two motors."""
         if dt != self._dt:
             self._set_step(dt)
         self._uptime_us += self._dt_us
@@ -221,13 +249,7 @@ class Alignment:
     """Alignment of one motor after its first enable; `step` until it has succeeded or not."""
 
     def __init__(self, physics: MotorPhysics, duration: float, motion: bool) -> None:
-        """Prepare an alignment.
-
-        Args:
-            physics: motor to align.
-            duration: whole length [s].
-            motion: turn the field and check the rotor; otherwise only wait.
-        """
+        """Prepare an alignment that lasts so long [s]; without `motion` it only waits."""
         self.sabotaged = False          # fault: the rotor slips
         self.current = 0.0              # [A] direct current
         self._physics = physics

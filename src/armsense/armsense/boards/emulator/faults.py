@@ -149,18 +149,22 @@ def _flipped(frame: bytes, parameters: Parameters, random: Random) -> bytes:
 
 def _shifted(frame: bytes, parameters: Parameters, random: Random) -> bytes:
     """As read with a clock some bits late: zeros enter, the last bits are lost."""
-    return (int.from_bytes(frame, 'big') >> parameters['bits']).to_bytes(len(frame), 'big')
+    late = int(parameters['bits'])
+    return (int.from_bytes(frame, 'big') >> late).to_bytes(len(frame), 'big')
 
 
 def _shortened(frame: bytes, parameters: Parameters, random: Random) -> bytes:
-    kept: bytes = frame[:-parameters['bytes']]
-    return kept
+    return frame[:-int(parameters['bytes'])]
 
 
 def _first_of_all(frame: bytes, parameters: Parameters, random: Random) -> bytes:
     """The first reply under the fault in place of the later ones."""
     first: bytes = parameters.setdefault('first reply', frame)
     return first
+
+
+def _encoder(board: Any, parameters: Parameters) -> Any:
+    return board.motors[parameters['motor']].encoder
 
 
 FAULTS: dict[str, FaultKind] = {
@@ -179,12 +183,10 @@ FAULTS: dict[str, FaultKind] = {
     'board_lost': _wire('every transfer is lost: cable off, or board without power', _lost, _lost,
                         SPI, CAN),
     'stale_reply': _on_reply('the last reply is repeated', _first_of_all),
-    'stale_index': FaultKind(
-        'the reported command index stands still',
-        _while(lambda board, p, on: setattr(board, 'index_frozen', on)), buses=(SPI,)),
-    'stale_timestamp': FaultKind(
-        'the reported timestamp stands still',
-        _while(lambda board, p, on: setattr(board, 'timestamp_frozen', on)), buses=(SPI,)),
+    'stale_index': FaultKind('the reported command index stands still', _while(
+        lambda board, p, on: setattr(board, 'index_frozen', on)), buses=(SPI,)),
+    'stale_timestamp': FaultKind('the reported timestamp stands still', _while(
+        lambda board, p, on: setattr(board, 'timestamp_frozen', on)), buses=(SPI,)),
     'timestamp_near_wrap': FaultKind(
         'the clock jumps to shortly before its 16-bit wrap at 65.536 s',
         _once(lambda board, p: board.set_uptime(65.536 - p['lead'])), {'lead': 0.05}, (SPI,)),
@@ -192,41 +194,29 @@ FAULTS: dict[str, FaultKind] = {
         'the clock jumps to shortly before the overflow at 1073.74 s',
         _once(lambda board, p: board.set_uptime(
             board.profile.clock_wrap_us * 1e-6 - p['lead'])), {'lead': 0.05}, (SPI,)),
-    'watchdog_trip': FaultKind(
-        'the board trips as if the host had been silent',
-        _once(lambda board, p: board.trip(BoardError.RECEIVE_TIMEOUT))),
-    'board_reset': FaultKind(
-        'the firmware restarts in motion: ready drops, position re-zeroed',
-        _once(lambda board, p: board.power_cycle())),
-    'alignment_failure': FaultKind(
-        'the rotor slips while aligning',
-        _while(lambda board, p, on: setitem(
-            board.alignment_fails, p['motor'], on)), {'motor': 0}),
-    'index_missing': FaultKind(
-        'index pulses are not seen',
-        _while(lambda board, p, on: setattr(
-            board.motors[p['motor']].encoder, 'index_hidden', on)), {'motor': 0}),
-    'encoder_fault': FaultKind(
-        'the board reports an encoder error',
-        _once(lambda board, p: board.trip(
-            (BoardError.ENCODER_1, BoardError.ENCODER_2)[p['motor']])), {'motor': 0}),
+    'watchdog_trip': FaultKind('the board trips as if the host had been silent', _once(
+        lambda board, p: board.trip(BoardError.RECEIVE_TIMEOUT))),
+    'board_reset': FaultKind('the firmware restarts in motion: ready drops, position re-zeroed',
+                             _once(lambda board, p: board.power_cycle())),
+    'alignment_failure': FaultKind('the rotor slips while aligning', _while(
+        lambda board, p, on: setitem(board.alignment_fails, p['motor'], on)), {'motor': 0}),
+    'index_missing': FaultKind('index pulses are not seen', _while(
+        lambda board, p, on: setattr(_encoder(board, p), 'index_hidden', on)), {'motor': 0}),
+    'encoder_fault': FaultKind('the board reports an encoder error', _once(
+        lambda board, p: board.trip((BoardError.ENCODER_1, BoardError.ENCODER_2)[p['motor']])),
+        {'motor': 0}),
     'lost_counts': FaultKind(
         'the encoder misses counts: the position is wrong from then on',
-        _once(lambda board, p: board.motors[p['motor']].encoder.slip(-p['counts'])),
-        {'motor': 0, 'counts': 64}),
-    'rollover': FaultKind(
-        'the turn counter passes 128 turns',
-        _once(lambda board, p: board.motors[p['motor']].encoder.slip(
-            128 * board.motors[p['motor']].physics.counts_per_turn)), {'motor': 0}),
-    'driver_fault': FaultKind(
-        'the power stage reports a fault',
-        _once(lambda board, p: board.trip(BoardError.OTHER))),
-    'swapped_boards': FaultKind(
-        'the chip-selects of two boards are exchanged',
-        _while(lambda rack, p, on: rack.swap(p['board'], p['other'])), {'other': 1}),
-    'can_bus_off': FaultKind(
-        'the CAN controller goes off the bus',
-        _while(lambda board, p, on: board.set_bus_off(on)), buses=(CAN,)),
+        _once(lambda board, p: _encoder(board, p).slip(-p['counts'])), {'motor': 0, 'counts': 64}),
+    'rollover': FaultKind('the turn counter passes 128 turns', _once(
+        lambda board, p: _encoder(board, p).slip(128 * _encoder(board, p).counts_per_turn)),
+        {'motor': 0}),
+    'driver_fault': FaultKind('the power stage reports a fault', _once(
+        lambda board, p: board.trip(BoardError.OTHER))),
+    'swapped_boards': FaultKind('the chip-selects of two boards are exchanged', _while(
+        lambda rack, p, on: rack.swap(p['board'], p['other'])), {'other': 1}),
+    'can_bus_off': FaultKind('the CAN controller goes off the bus', _while(
+        lambda board, p, on: board.set_bus_off(on)), buses=(CAN,)),
 }
 
 ON_RACK = frozenset({'swapped_boards'})      # these act on the rack, not on one board

@@ -25,7 +25,7 @@ from math import exp, floor, tau
 
 import numpy as np
 
-from armsense.boards.protocol.units import ROLLOVER_TURNS, TURN
+from armsense.boards.protocol.messages import ROLLOVER_TURNS, TURN
 
 References = tuple[float, ...]     # the numbers of a MotorCommand in its order
 
@@ -59,12 +59,6 @@ class MotorPhysics:
             raise ValueError(
                 f'current_sensor {self.current_sensor!r}; valid: {", ".join(CURRENT_SENSORS)}')
 
-    @property
-    def current_resolution(self) -> float:
-        """One step of the current reading [A]: 12 bit and sign, or 14 bit without."""
-        bits = 14 if self.current_sensor == 'unsigned14' else 12
-        return self.current_full_scale / float(2**bits)
-
 
 class EmulatedMotor:
     """State of one motor; `step` advances it."""
@@ -76,7 +70,8 @@ class EmulatedMotor:
         self._noise: list[float] = []        # numbers in stock: one draw alone costs microseconds
         self._generator = np.random.default_rng(seed)
         self._unsigned = physics.current_sensor == 'unsigned14'
-        self._resolution = physics.current_resolution
+        # One step of the current reading [A]: 12 bit and sign, or 14 bit without.
+        self._resolution = physics.current_full_scale / 2.0 ** (14 if self._unsigned else 12)
         self._torque_constant = physics.torque_constant
         self._loss = 1.5 * physics.resistance        # [Ohm] losses per squared current
         self._max_current = physics.max_current
@@ -162,12 +157,7 @@ class Encoder:
     """Counts, zero, index and rollover of one motor shaft, as the board counts them."""
 
     def __init__(self, counts_per_turn: int, index_phase: float) -> None:
-        """Make an encoder.
-
-        Args:
-            counts_per_turn: resolution.
-            index_phase: shaft angle of the index pulse, modulo one turn [rad].
-        """
+        """Make an encoder; the index pulse is at this shaft angle, modulo one turn [rad]."""
         self.counts_per_turn = counts_per_turn
         self.counts_per_rad = counts_per_turn / TURN
         self.index_hidden = False          # fault: pulses are not seen

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
 from armsense.boards.emulator.faults import check_fault, Fault, FaultAction, FAULTS, ON_RACK
 from armsense.boards.emulator.motor import MotorPhysics
-from armsense.boards.emulator.profile import profile_by_name
 from armsense.model import ArmConfig, JointConfig
 
 _ROUNDING = 1e-9     # [s] a fault due at a step begins with it, however the sums round
@@ -38,12 +38,7 @@ class BoardRack:
 
     def __init__(self, boards: Sequence[EmulatedBoard] | Sequence[EmulatedCanBoard],
                  faults: Iterable[Fault] = (), seed: int = 0) -> None:
-        """Put boards into a rack.
-
-        Args:
-            boards: all SPI or all CAN.
-            faults: the schedule.
-            seed: of the fault injector.
+        """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector.
 
         Raises:
             UnknownFault: a fault does not fit the boards.
@@ -278,6 +273,5 @@ def _physics(joint: JointConfig, noise: bool) -> MotorPhysics:
 
 
 def _shaft_range(joint: JointConfig, low: float, high: float) -> tuple[float, float]:
-    one = low * joint.direction * joint.gear_ratio
-    two = high * joint.direction * joint.gear_ratio
-    return min(one, two), max(one, two)
+    ends = [q * joint.direction * joint.gear_ratio for q in (low, high)]
+    return min(ends), max(ends)

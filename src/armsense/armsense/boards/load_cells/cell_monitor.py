@@ -48,7 +48,6 @@ class CellMonitor:
     """Calibration, tare and health of m cells."""
 
     def __init__(self, calibration: CalibrationFile, options: MonitorOptions) -> None:
-        """For calibrated cells."""
         self.options = options
         self._set_calibration(calibration)
         m = len(calibration.cells)

@@ -20,8 +20,7 @@ import re
 from typing import Any
 
 from armsense.boards.load_cells.cell_monitor import Counts
-from armsense.boards.transport.base import TransportUnavailable
-from armsense.errors import ArmsenseError
+from armsense.errors import ArmsenseError, TransportUnavailable
 
 MAX_LINE = 512        # [byte] longer lines are noise
 MAX_COUNT = 2**31
@@ -33,27 +32,13 @@ class BadLine(ArmsenseError):
     """Bytes that are no reading; the text says why."""
 
 
-def encode_line(seq: int, values: tuple[int | None, ...],
-                saturated: tuple[bool, ...] | None = None) -> bytes:
-    """The line of one set of readings."""
-    ends = saturated or (False,) * len(values)
-    cells = ['+' if end else '-' if value is None else str(value)
-             for value, end in zip(values, ends, strict=True)]
-    body = ','.join(['LC', str(seq % SEQ_MODULUS), *cells]).encode()
-    return body + b'*%04X\n' % checksum(body)
-
-
 def checksum(body: bytes) -> int:
     """CRC-16/CCITT-FALSE."""
     return binascii.crc_hqx(body, 0xFFFF)
 
 
 def parse_line(line: bytes, cells: int | None = None) -> Counts:
-    """Readings of one line without its newline.
-
-    Args:
-        line: The bytes.
-        cells: How many cells must be there; None: any number.
+    """Readings of one line without its newline; without `cells` it may have any number of them.
 
     Raises:
         BadLine: Not a line of this format, wrong checksum, or another number of cells.
@@ -79,7 +64,6 @@ class LineReader:
     """Lines out of a stream that may begin anywhere and may contain anything."""
 
     def __init__(self, cells: int | None = None) -> None:
-        """Expect this many cells."""
         self.problems = {'bad lines': 0, 'lost lines': 0}
         self.last_error = ''
         self._cells = cells
@@ -122,12 +106,7 @@ class SerialSource:
     """Newest line of a serial port; a port that disappears is opened again."""
 
     def __init__(self, port: str, baud_rate: int, cells: int) -> None:
-        """Open a port.
-
-        Args:
-            port: Such as /dev/ttyACM0.
-            baud_rate: [bit/s].
-            cells: Number of cells in a line.
+        """Open a port such as /dev/ttyACM0 at so many [bit/s].
 
         Raises:
             TransportUnavailable: The port cannot be opened.

@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 import struct
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from armsense.boards.load_cells.cell_monitor import Counts
 from armsense.boards.load_cells.serial_source import SerialSource
-from armsense.boards.transport.base import SpiTransport
 from armsense.boards.transport.can_bus import open_can_bus
+from armsense.boards.transport.link import SpiTransport
 from armsense.boards.transport.spi_device import SpidevTransport
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.schema import quantity
@@ -55,18 +55,12 @@ class CellSource(Protocol):
         """Release the device."""
 
 
-class BadMessage(ArmsenseError):
-    """A CAN message that is no reading."""
-
-
 def parse_pair(data: bytes) -> tuple[int | None, int | None]:
     """Counts of two cells; None: not connected.
 
     Raises:
-        BadMessage: Not eight bytes.
+        struct.error: Not eight bytes.
     """
-    if len(data) != 8:
-        raise BadMessage(f'a reading of {len(data)} bytes; it must have 8')
     first, second = struct.unpack('<ii', data)
     return (None if first == NOT_CONNECTED else first, None if second == NOT_CONNECTED else second)
 
@@ -75,13 +69,7 @@ class CanSource:
     """Sets of readings out of a python-can bus."""
 
     def __init__(self, bus: Any, cells: int, base_id: int = DEFAULT_ID) -> None:
-        """Read from a bus.
-
-        Args:
-            bus: A `can.BusABC`.
-            cells: Number of cells.
-            base_id: Identifier of cells 1 and 2.
-        """
+        """Read so many cells from a `can.BusABC`; `base_id` is the identifier of cells 1 and 2."""
         self._bus = bus
         self._cells = cells
         self._base = base_id
@@ -104,7 +92,7 @@ class CanSource:
             return None
         try:
             self._set[place] = parse_pair(data)
-        except BadMessage:
+        except struct.error:
             self.problems['bad messages'] += 1
             return None
         if place < self._messages - 1:
@@ -120,40 +108,23 @@ class CanSource:
         self._bus.shutdown()
 
 
-class Converted(NamedTuple):
-    """One answer; None: no reading was ready."""
-
-    value: int | None
-    saturated: bool
-
-
-NOT_READY = Converted(None, False)
-
-
-def converted(data: bytes) -> Converted:
-    """Three bytes, most significant first, as a number in two's complement."""
-    value = int.from_bytes(data, 'big', signed=True)
-    return Converted(value, value in (LOWEST, HIGHEST))
-
-
-def decode_hx711(reply: bytes) -> Converted:
+def decode_hx711(reply: bytes) -> int | None:
     """Answer to HX711_REQUEST; the second half of each pulse carries the bit."""
-    if len(reply) != len(HX711_REQUEST):
-        return NOT_READY
+    if len(reply) != len(HX711_REQUEST) or reply == b'\xff' * len(reply):
+        return None               # the line stays high: nothing ready, or nothing connected
     bits = int.from_bytes(reply, 'big')
     # The chip shows the next bit within 0.1 us of the rising edge: the low half is settled.
     size = 8 * len(reply)
     word = 0
     for pulse in range(24):
         word = word << 1 | (bits >> (size - 2 - 2 * pulse)) & 1
-    if reply == b'\xff' * len(reply):
-        return NOT_READY          # the line stays high: nothing ready, or nothing connected
-    return converted(word.to_bytes(3, 'big'))
+    return int.from_bytes(word.to_bytes(3, 'big'), 'big', signed=True)
 
 
-def decode_ads1220(reply: bytes) -> Converted:
-    """Answer to ADS1220_REQUEST."""
-    return converted(reply[1:]) if len(reply) == len(ADS1220_REQUEST) else NOT_READY
+def decode_ads1220(reply: bytes) -> int | None:
+    """Answer to ADS1220_REQUEST; None: no reading was ready."""
+    ready = len(reply) == len(ADS1220_REQUEST)
+    return int.from_bytes(reply[1:], 'big', signed=True) if ready else None
 
 
 CONVERTERS = {'hx711': (HX711_REQUEST, decode_hx711), 'ads1220': (ADS1220_REQUEST, decode_ads1220)}
@@ -163,12 +134,7 @@ class SpiSource:
     """One converter per cell, each behind its own SPI transport."""
 
     def __init__(self, transports: Sequence[SpiTransport], converter: str) -> None:
-        """Read these.
-
-        Args:
-            transports: In the order of the cells.
-            converter: hx711 or ads1220.
-        """
+        """Read these, in the order of the cells."""
         if converter not in CONVERTERS:
             raise UnknownName('converter', converter, CONVERTERS)
         self._transports = tuple(transports)
@@ -177,11 +143,11 @@ class SpiSource:
 
     def read(self) -> Counts | None:
         """Of all cells; None while no converter has anything new."""
-        answers = [self._decode(t.transfer(self._request)) for t in self._transports]
-        self.problems['not ready'] += sum(a.value is None for a in answers)
-        if all(a.value is None for a in answers):
+        values = tuple(self._decode(t.transfer(self._request)) for t in self._transports)
+        self.problems['not ready'] += values.count(None)
+        if all(value is None for value in values):
             return None
-        return Counts(tuple(a.value for a in answers), tuple(a.saturated for a in answers))
+        return Counts(values, tuple(value in (LOWEST, HIGHEST) for value in values))
 
     def close(self) -> None:
         for transport in self._transports:

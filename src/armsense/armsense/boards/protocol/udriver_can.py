@@ -24,8 +24,14 @@ from math import isfinite
 from struct import Struct
 from typing import NamedTuple
 
-from armsense.boards.protocol.messages import BoardStatus, NonFiniteValue, WrongLength
-from armsense.boards.protocol.units import KRPM, Q24, TURN
+from armsense.boards.protocol.messages import (
+    BoardStatus,
+    KRPM,
+    NonFiniteValue,
+    Q24,
+    TURN,
+    WrongLength,
+)
 
 ID_COMMAND = 0x000
 ID_CURRENT_REFERENCE = 0x005

@@ -11,14 +11,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from armsense.boards.protocol.messages import BadCrc, BoardCommand, BoardState, FrameError
 from armsense.boards.protocol.spi import SpiProtocol
-from armsense.boards.transport.base import SpiTransport
 
 LATENCY_BINS = 20     # bin k holds latencies in [2^(k-1), 2^k) us; the last one all longer ones
+
+
+class SpiTransport(Protocol):
+    """Full-duplex exchange of one frame with one board."""
+
+    def transfer(self, frame: bytes) -> bytes:
+        """Send `frame` and return what came back meanwhile; empty bytes if nothing came (a drop).
+
+        Never raises for a board that is silent or gone: that is the link's business to count.
+        """
+
+    def close(self) -> None:
+        """Release the device; a closed transport drops every frame."""
 
 
 class Outcome(Enum):
@@ -49,12 +62,7 @@ class LinkCounters:
     latency_bins: list[int] = field(default_factory=lambda: [0] * LATENCY_BINS)
 
     def observe(self, outcome: Outcome, latency: float) -> None:
-        """Count one exchange.
-
-        Args:
-            outcome: how it ended.
-            latency: time from sending to the reply [s]; not recorded for a drop.
-        """
+        """Count one exchange and the time to its reply [s], which a drop does not have."""
         self.frames += 1
         if outcome is not _OK:
             self._observe_bad(outcome)
@@ -77,15 +85,11 @@ class LinkCounters:
 
     def quantile_us(self, share: float) -> float:
         """Upper edge [us] of the latency bin below which `share` of the replies lie."""
-        total = sum(self.latency_bins)
-        if total == 0:
-            return 0.0
-        below = 0
-        for bin_number, count in enumerate(self.latency_bins):
-            below += count
-            if below >= share * total and count:
-                return float(2**bin_number)
-        return float(2 ** (LATENCY_BINS - 1))
+        wanted = share * sum(self.latency_bins)
+        for number, below in enumerate(accumulate(self.latency_bins)):
+            if below >= wanted and self.latency_bins[number]:
+                return float(2**number)
+        return 0.0                # nothing was observed
 
     @property
     def lost(self) -> int:

@@ -16,7 +16,7 @@ from struct import Struct
 import tempfile
 from time import monotonic, sleep
 
-from armsense.boards.transport.base import TransportUnavailable
+from armsense.errors import TransportUnavailable
 
 ENVELOPE = Struct('=I')
 MAX_PACKET = 256      # [byte]
@@ -33,7 +33,7 @@ class SeqpacketTransport:
         """Connect to an emulated board.
 
         Args:
-            path: socket of the board.
+            path: its socket.
             timeout: longest wait for a reply [s]; after it the transfer is a drop.
             connect_timeout: how long to wait for the socket to appear [s].
 
@@ -66,9 +66,8 @@ class SeqpacketTransport:
         except TimeoutError:
             return b''
         except OSError:
-            self._drop()
-            return b''
-        self._drop()     # an empty packet is the end of the connection
+            pass
+        self._drop()     # an empty packet is the end of the connection, too
         return b''
 
     @property
