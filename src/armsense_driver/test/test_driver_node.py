@@ -51,7 +51,7 @@ class Boards:
     def step(self):
         self.time.now += P
         self.rack.step(1e-3, HOME, ZERO)
-        self.node._cycle()
+        self.node._cycle(0)
 
 
 class Efforts:
