@@ -15,15 +15,14 @@ import time
 
 import numpy as np
 
-from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits
-from armsense.boards.driver_settings import DriverSettings
-from armsense.boards.emulator import Fault, FAULTS
-from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.arm_driver import ArmDriver, DriverSettings
+from armsense.boards.command_guard import guard_limits
+from armsense.boards.emulator.board import LoopbackTransport
+from armsense.boards.emulator.faults import Fault, FAULTS
+from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Mode
-from armsense.boards.protocol import by_name
+from armsense.boards.protocol.spi import by_name
 from armsense.boards.transport.link import SpiLink
 from armsense.model import Arm
 from armsense.sim import make_plant

@@ -38,7 +38,7 @@ GROUPS = {
     'detector': Group('armsense', ('detector/detector.py', 'detector/contact.py'),
                       ('test_detector.py', 'test_contact.py')),
     'protocol': Group('armsense', ('boards/protocol/spi.py', 'boards/protocol/spi_fields.py',
-                                   'boards/protocol/udriver_can.py', 'boards/protocol/crc.py'),
+                                   'boards/protocol/udriver_can.py'),
                       ('test_protocol_spi.py', 'test_protocol_can.py', 'test_crc.py')),
     'limits': Group('armsense', ('boards/command_guard.py',),
                     ('test_command_guard.py', 'test_arm_driver.py')),

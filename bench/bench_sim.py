@@ -17,9 +17,15 @@ import statistics
 import time
 from typing import Any, NamedTuple
 
-from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.protocol import BoardCommand, by_name, MotorCommand, SpiProtocol
-from armsense.boards.protocol.units import CURRENT_PER_A, POSITION_PER_RAD, VELOCITY_PER_RAD_S
+from armsense.boards.emulator.rack import ArmRack
+from armsense.boards.protocol.messages import (
+    BoardCommand,
+    CURRENT_PER_A,
+    MotorCommand,
+    POSITION_PER_RAD,
+    VELOCITY_PER_RAD_S,
+)
+from armsense.boards.protocol.spi import by_name, SpiProtocol
 from armsense.model import Arm, ArmConfig
 from armsense.sim import make_plant
 from armsense.sim.closed_loop import ClosedLoop

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from armsense.boards.emulator import Fault, FAULTS
+from armsense.boards.emulator.faults import Fault, FAULTS
 from armsense.boards.mode import Mode
 from armsense.control.goal import GoalRefused
 from armsense.detector import lasting_text

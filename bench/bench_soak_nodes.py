@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import Progress
 import yaml
 
-from armsense.boards.emulator import FAULTS
+from armsense.boards.emulator.faults import FAULTS
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.trajectory import Limits, point_to_point

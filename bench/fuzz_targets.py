@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +13,10 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from rosbags.typesys.store import Typestore
 
 from armsense import share
-from armsense.boards.load_cells.line_format import encode_line, parse_line
-from armsense.boards.protocol import BoardCommand, BoardState, by_name, ProtocolError, udriver_can
+from armsense.boards.load_cells.serial_source import parse_line
+from armsense.boards.protocol import udriver_can
+from armsense.boards.protocol.messages import BoardCommand, BoardState, ProtocolError
+from armsense.boards.protocol.spi import by_name
 from armsense.errors import ArmsenseError
 from armsense.identify.robot_file import SourceConfig
 from armsense.model import Arm, ArmConfig
@@ -23,6 +26,7 @@ from armsense.recordings.bag_reader import read_bag
 from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
 from armsense_bringup.launch.language import LaunchError
 from armsense_bringup.launch.plan import load as load_launch
+from bench.cell_lines import encode_line
 
 OURS = (ArmsenseError, ProtocolError, LaunchError)   # the errors that a parser may raise
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,8 +68,8 @@ def targets(folder: Path) -> list[Target]:
         Target('SPI command', spi.encode_command(BoardCommand()), spi.decode_command),
         Target('SPI state', spi.encode_state(BoardState()), spi.decode_state),
         Target('SPI state, extended', laas.encode_state(_with_power()), laas.decode_state),
-        Target('CAN positions', udriver_can.encode_positions(1.0, -2.0),
-               udriver_can.decode_positions),
+        Target('CAN positions', udriver_can.encode_pair(udriver_can.ID_POSITION, 1.0, -2.0),
+               partial(udriver_can.decode_pair, udriver_can.ID_POSITION)),
         Target('CAN status', b'\x01', udriver_can.decode_status),
         Target('load-cell line', encode_line(7, (1, -2, None, 4)).strip(), parse_line),
         Target('arm yaml', arm, file('arm.yaml', ArmConfig.load)),

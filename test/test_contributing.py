@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import yaml
 
-from armsense.boards.protocol import BoardCommand, MotorCommand, SPI_PROTOCOLS
+from armsense.boards.protocol.messages import BoardCommand, MotorCommand
+from armsense.boards.protocol.spi import SPI_PROTOCOLS
 from armsense.control.config import ControllerConfig
 from armsense.control.laws import LAWS
 from armsense.control.motion_controller import MotionController

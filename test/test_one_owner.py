@@ -17,7 +17,7 @@ OWNERS = {
     'progress of work': (r'^Progress = ', {'armsense.types'}),
     'torque limit of a joint': (r'np\.minimum\(model\.effort_limits', {
         'armsense.trajectory.limits'}),
-    'checksum of a frame': (r'^def crc32_mpeg2\b', {'armsense.boards.protocol.spi'}),
+    'checksum of a frame': (r'^def crc_bytes\b', {'armsense.boards.protocol.spi'}),
     'fields of serialised messages': (r'deserialize_cdr', {'armsense.recordings.definitions'}),
     'shapes of links': (r"link\.find\w*\('(?:collision|visual)'\)", {
         'armsense.geometry.urdf_shapes', 'armsense.sim.elastic_link_plant'}),   # which cuts them

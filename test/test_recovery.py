@@ -27,13 +27,13 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 import yaml
 
-from armsense.boards.load_cells.line_format import encode_line
 from armsense.model import Arm
 from armsense_bringup.launch.plan import load, ProcessSpec
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import DriverMode, LoadCells, MotorCommands
 from armsense_node.health import Health, Level, parts_of
 from armsense_node.qos import stream_qos
+from bench.cell_lines import encode_line
 from bench.slow_arm import changed, slow_arm, soft_gains, WATCHDOG
 
 PATIENCE = 60.0      # [s] on a busy machine; a second or two on a quiet one

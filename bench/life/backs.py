@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge
-from armsense.boards.emulator import Fault
-from armsense.boards.joint_map import Reading
+from armsense.boards.emulator.faults import Fault
+from armsense.boards.joint_map import motor_zero, Reading
 from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.sim.mujoco_plant import make_plant

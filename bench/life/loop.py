@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.control.motion_controller import MotionController
 from armsense.detector.detector import lasting_text
 from armsense.model import Arm

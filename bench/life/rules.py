@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from armsense.boards.emulator import FAULTS
+from armsense.boards.emulator.faults import FAULTS
 from armsense.reaction.options import STRATEGIES
 from armsense.types import Array
 from bench.life.feeling import MARGIN, STUCK

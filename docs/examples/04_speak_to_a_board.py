@@ -1,6 +1,7 @@
 """The bytes between host and motor board, and what a flipped bit does to them."""
 
-from armsense.boards.protocol import BoardCommand, by_name, FrameError, MotorCommand
+from armsense.boards.protocol.messages import BoardCommand, FrameError, MotorCommand
+from armsense.boards.protocol.spi import by_name
 
 protocol = by_name('uomodri')
 motors = (MotorCommand(position=1.5, velocity=0.2, kp=3.0, kd=0.05, current_limit=8.0),

@@ -26,3 +26,7 @@ class BadValue(ArmsenseError):
 
     def __init__(self, what: str, value: object, valid: str) -> None:
         super().__init__(f'{what} is {value!r}; it must be {valid}')
+
+
+class TransportUnavailable(OSError, ArmsenseError):
+    """The device or socket cannot be opened; the message says what to do."""

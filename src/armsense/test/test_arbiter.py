@@ -4,13 +4,10 @@ import math
 
 import pytest
 
-from armsense.boards.arbiter import Arbiter
-from armsense.boards.arm_limits import guard_limits
-from armsense.boards.command_guard import GuardLimits
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.arbiter import Arbiter, ArbiterSettings
+from armsense.boards.command_guard import guard_limits, GuardLimits
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.model import Arm
 from armsense.share import arm_names
 from armsense.trajectory import Limits

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits, motor_zero
-from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.command_guard import guard_limits
+from armsense.boards.emulator.board import LoopbackTransport
+from armsense.boards.emulator.rack import ArmRack
+from armsense.boards.joint_map import motor_zero
 from armsense.boards.mode import Mode
-from armsense.boards.protocol import BoardError, by_name
+from armsense.boards.protocol.messages import BoardError
+from armsense.boards.protocol.spi import by_name
 from armsense.boards.transport.link import SpiLink
 from armsense.model import Arm, ArmConfig
 from armsense.share import arm_names

@@ -3,8 +3,7 @@
 import pytest
 
 from armsense.boards.board_monitor import BoardMonitor
-from armsense.boards.protocol import BoardState, MotorState
-from armsense.boards.protocol.messages import BoardStatus
+from armsense.boards.protocol.messages import BoardState, BoardStatus, MotorState
 from armsense.boards.transport.link import Exchange, Outcome
 from armsense.model import ArmConfig
 from armsense.schema import load

@@ -37,7 +37,7 @@ class Bus:
         if self.full:
             raise can.CanOperationError('no buffer space available')
         if message.arbitration_id == wire.ID_CURRENT_REFERENCE:
-            self.currents.append(wire.decode_currents(bytes(message.data)))
+            self.currents.append(wire.decode_pair(wire.ID_CURRENT, bytes(message.data)))
 
     def recv(self, timeout=None):
         return self.waiting.pop(0) if self.waiting else None
@@ -49,7 +49,7 @@ class Bus:
     def measure(self):
         self.tell(wire.ID_CURRENT)
         self.tell(wire.ID_POSITION)
-        self.tell(wire.ID_VELOCITY, wire.encode_velocities(SPEED, SPEED))
+        self.tell(wire.ID_VELOCITY, wire.encode_pair(wire.ID_VELOCITY, SPEED, SPEED))
 
     def tell_status(self, error=BoardError.NONE):
         self.tell(wire.ID_STATUS, wire.encode_status(BoardStatus.build(

@@ -5,7 +5,7 @@ from math import inf, nan, nextafter
 import pytest
 
 from armsense.boards.command_guard import CommandGuard, GuardLimits
-from armsense.boards.faults import FaultKind
+from armsense.boards.mode import FaultKind
 from armsense.types import Command
 
 LIMITS = {'lower': [-1.0, -2.0], 'upper': [1.0, 2.0], 'velocity': [3.0, 4.0], 'torque': [5.0, 6.0],

@@ -3,12 +3,11 @@
 from driver_arm import DT, SmallArm
 import numpy as np
 
-from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits
+from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.can_link import CanLink
-from armsense.boards.driver_settings import DriverSettings
-from armsense.boards.emulator import Fault
-from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.command_guard import guard_limits
+from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.mode import Mode
 
 
@@ -24,10 +23,10 @@ class LoopbackBus:
         self.currents = None                 # newest reference [A]
 
     def send(self, message, timeout=None):
-        from armsense.boards.emulator import CanFrame
+        from armsense.boards.emulator.can_board import CanFrame
         from armsense.boards.protocol import udriver_can as wire
         if message.arbitration_id == wire.ID_CURRENT_REFERENCE:
-            self.currents = wire.decode_currents(bytes(message.data))
+            self.currents = wire.decode_pair(wire.ID_CURRENT, bytes(message.data))
         if self._rack.routed(self._number).bus_off:
             raise self._can.CanOperationError('bus off')
         self._rack.routed(self._number).receive(

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from armsense.boards.arm_limits import guard_limits
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge, StampClock
 from armsense.boards.mode import Mode
 from armsense.errors import ArmsenseError

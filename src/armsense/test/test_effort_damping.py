@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armsense.boards.arm_limits import guard_limits
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge
 from armsense.control.drivetrain import Drivetrain
 from armsense.model import Arm

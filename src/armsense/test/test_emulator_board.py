@@ -6,14 +6,16 @@ from math import tau
 
 import pytest
 
-from armsense.boards.emulator import EmulatedBoard, MotorPhysics, profile_by_name
-from armsense.boards.protocol import (
+from armsense.boards.emulator.board import EmulatedBoard
+from armsense.boards.emulator.core import profile_by_name
+from armsense.boards.emulator.motor import MotorPhysics
+from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardError,
-    by_name,
     MotorCommand,
     UnknownProtocol,
 )
+from armsense.boards.protocol.spi import by_name
 
 DT = 1e-3
 QUIET = MotorPhysics(current_noise=0.0)
@@ -193,7 +195,7 @@ def test_alignment_turns_the_rotor_and_checks_it(blocked, error):
     if error is BoardError.NONE:
         assert board.status().motor_ready == (True, True)
         assert max(travel) == pytest.approx(tau / 12, rel=0.6)   # an electrical turn and the catch
-        assert abs(board.state().motors[0].position) < 0.01
+        assert abs(board.motors[0].encoder.position) < 0.01
     else:
         assert not board.status().motor_ready[blocked.index(True)]
         assert board.status().motor_enabled == (False, False)

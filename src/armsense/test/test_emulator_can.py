@@ -6,16 +6,13 @@ from math import tau
 
 import pytest
 
-from armsense.boards.emulator import (
-    BoardRack,
-    CanFrame,
-    EmulatedCanBoard,
-    Fault,
-    MotorPhysics,
-    profile_by_name,
-)
-from armsense.boards.protocol import BoardError
+from armsense.boards.emulator.can_board import CanFrame, EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
+from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.motor import MotorPhysics
+from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.protocol import udriver_can as wire
+from armsense.boards.protocol.messages import BoardError
 from armsense.boards.protocol.udriver_can import CommandCode
 
 DT = 1e-3
@@ -36,7 +33,8 @@ class Bench:
     def currents(self, one, two=None):
         two = one if two is None else two
         self.board.receive(
-            CanFrame(wire.ID_CURRENT_REFERENCE, wire.encode_currents(one, two)))
+            CanFrame(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+        wire.ID_CURRENT_REFERENCE, one, two)))
 
     def step(self, count=1):
         for _ in range(count):
@@ -89,12 +87,12 @@ def test_measurements():
     bench.currents(2.0, -1.0)
     bench.step(10)
     messages = bench.step()
-    assert wire.decode_currents(by_id(messages, wire.ID_CURRENT)[0]) == pytest.approx((2.0, -1.0))
-    assert wire.decode_positions(by_id(messages, wire.ID_POSITION)[0]) == pytest.approx(
-        (tau / 2, -tau), abs=2e-3)
-    assert wire.decode_velocities(by_id(messages, wire.ID_VELOCITY)[0]) == pytest.approx(
-        (0, 0), abs=1e-3)
-    assert wire.decode_adc(by_id(messages, wire.ID_ADC)[0]) == (0.5, 0.25)
+    current, position, velocity, adc = (
+        wire.decode_pair(each, by_id(messages, each)[0]) for each in wire.STREAM_IDS)
+    assert current == pytest.approx((2.0, -1.0))
+    assert position == pytest.approx((tau / 2, -tau), abs=2e-3)
+    assert velocity == pytest.approx((0, 0), abs=1e-3)
+    assert adc == (0.5, 0.25)
     assert bench.torque == pytest.approx([0.044, -0.022])
 
 

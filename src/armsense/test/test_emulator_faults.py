@@ -7,30 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from armsense.boards.emulator import (
-    BoardRack,
-    EmulatedBoard,
-    EmulatedCanBoard,
-    Fault,
-    FAULTS,
-    MotorPhysics,
-    profile_by_name,
-    UnknownFault,
-)
-from armsense.boards.emulator.can_board import CanFrame
-from armsense.boards.emulator.loopback import LoopbackTransport
-from armsense.boards.protocol import (
+from armsense.boards.emulator.board import EmulatedBoard, LoopbackTransport
+from armsense.boards.emulator.can_board import CanFrame, EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
+from armsense.boards.emulator.faults import Fault, FAULTS, UnknownFault
+from armsense.boards.emulator.motor import MotorPhysics
+from armsense.boards.emulator.rack import BoardRack
+from armsense.boards.protocol import udriver_can as can_wire
+from armsense.boards.protocol.messages import (
     AllOnes,
     AllZeros,
     BoardCommand,
     BoardError,
-    by_name,
     MotorCommand,
     SwappedCrc,
     WrongLength,
 )
-from armsense.boards.protocol import udriver_can as can_wire
-from armsense.boards.transport import Outcome, SpiLink
+from armsense.boards.protocol.spi import by_name
+from armsense.boards.transport.link import Outcome, SpiLink
 
 DT = 1e-3
 
@@ -277,14 +271,6 @@ def test_two_faults_at_once():
     zero, _ = arm.cycle(200)
     assert outcomes(zero).count(Outcome.CRC) == 18
     assert outcomes(zero).count(Outcome.DROP) == 2
-
-
-def test_configuration_entry():
-    entry = {'name': 'drop', 'board': 1, 'start': 2, 'parameters': {'count': 3}}
-    fault = Fault.from_mapping(entry)
-    assert fault == Fault('drop', 1, 2, parameters={'count': 3})
-    with pytest.raises(UnknownFault, match='begin; known: board, duration, name'):
-        Fault.from_mapping({'name': 'drop', 'begin': 1})
 
 
 @pytest.mark.parametrize(('fault', 'text'), [

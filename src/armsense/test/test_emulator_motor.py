@@ -8,9 +8,8 @@ from math import exp, floor, pi, tau
 import numpy as np
 import pytest
 
-from armsense.boards.emulator.encoder import Encoder
-from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics
-from armsense.boards.protocol import MotorCommand
+from armsense.boards.emulator.motor import EmulatedMotor, Encoder, MotorPhysics
+from armsense.boards.protocol.messages import MotorCommand
 
 QUIET = MotorPhysics(current_noise=0.0)
 DT = 1e-3

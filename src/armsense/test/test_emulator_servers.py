@@ -9,19 +9,18 @@ import os
 import can
 import pytest
 
-from armsense.boards.emulator import (
-    BoardRack,
-    CanServer,
-    EmulatedBoard,
-    EmulatedCanBoard,
-    Fault,
-    profile_by_name,
-    socket_paths,
-    SpiServer,
-)
-from armsense.boards.protocol import BoardCommand, BoardError, by_name, MotorCommand
+from armsense.boards.emulator.board import EmulatedBoard
+from armsense.boards.emulator.can_board import EmulatedCanBoard
+from armsense.boards.emulator.core import profile_by_name
+from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.rack import BoardRack
+from armsense.boards.emulator.servers import CanServer, SpiServer
 from armsense.boards.protocol import udriver_can as wire
-from armsense.boards.transport import open_can_bus, Outcome, SeqpacketTransport, SpiLink
+from armsense.boards.protocol.messages import BoardCommand, BoardError, MotorCommand
+from armsense.boards.protocol.spi import by_name
+from armsense.boards.transport.can_bus import open_can_bus
+from armsense.boards.transport.link import Outcome, SpiLink
+from armsense.boards.transport.seqpacket import SeqpacketTransport, socket_paths
 
 DT = 1e-3
 SPAWN = get_context('spawn')
@@ -144,10 +143,11 @@ def can_host(path, cycles, pipe):
         send(wire.ID_COMMAND, wire.encode_command(each, 1))
     currents = []
     for _ in range(cycles):
-        send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(1.0, -1.0))
+        send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+        wire.ID_CURRENT_REFERENCE, 1.0, -1.0))
         while (message := bus.recv(10.0)).arbitration_id != wire.ID_ADC:
             if message.arbitration_id == wire.ID_CURRENT:
-                currents.append(wire.decode_currents(bytes(message.data)))
+                currents.append(wire.decode_pair(wire.ID_CURRENT, bytes(message.data)))
     pipe.send(currents)
     bus.shutdown()
 
@@ -194,11 +194,13 @@ class CanBench:
 def test_can_enable_sequence_is_one_cycle(tmp_path):
     bench = CanBench(tmp_path)
     bench.send(wire.ID_COMMAND, wire.encode_command(wire.CommandCode.SYSTEM_ENABLE, 1))
-    bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+    bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+        wire.ID_CURRENT_REFERENCE, 0.0, 0.0))
     bench.send(wire.ID_COMMAND, wire.encode_command(wire.CommandCode.MOTOR_1_ENABLE, 1))
     assert not bench.server.wait_all(0.01)
     assert bench.rack.boards[0].status().motor_enabled == (True, False)
-    bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+    bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+        wire.ID_CURRENT_REFERENCE, 0.0, 0.0))
     assert bench.server.wait_all(1.0)
     bench.close()
 
@@ -209,7 +211,8 @@ def test_can_bus_off_keeps_lock_step_going(tmp_path):
     heard = []
     for _ in range(20):
         with contextlib.suppress(can.CanOperationError):
-            bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+            bench.send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+        wire.ID_CURRENT_REFERENCE, 0.0, 0.0))
         assert bench.server.wait_all(1.0)
         bench.rack.step(DT, [0.0, 0.0], [0.0, 0.0])
         bench.server.flush()

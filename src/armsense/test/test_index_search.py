@@ -6,7 +6,7 @@ import math
 from driver_arm import SmallArm
 import numpy as np
 
-from armsense.boards.emulator import Fault
+from armsense.boards.emulator.faults import Fault
 from armsense.boards.mode import Mode
 from armsense.model import Arm, ArmConfig
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from armsense.boards.joint_map import JointMap
-from armsense.boards.protocol import BoardState, MotorState
+from armsense.boards.protocol.messages import BoardState, MotorState
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
 from armsense.schema import load

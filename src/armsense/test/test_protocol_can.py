@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import nan, tau
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from armsense.boards.protocol import BoardError, BoardStatus, NonFiniteValue, WrongLength
 from armsense.boards.protocol import udriver_can as can_wire
+from armsense.boards.protocol.messages import BoardError, BoardStatus, NonFiniteValue, WrongLength
 from armsense.boards.protocol.udriver_can import CommandCode, IndexEvent
 
 settings.register_profile('seeded', derandomize=True, deadline=None)
@@ -19,9 +20,11 @@ KRPM = 1000 * tau / 60
 
 
 def test_vectors():
-    assert can_wire.encode_currents(1.0, -0.5) == bytes.fromhex('01000000ff800000')
-    assert can_wire.encode_positions(tau, -tau / 4) == bytes.fromhex('01000000ffc00000')
-    assert can_wire.encode_velocities(KRPM, -2 * KRPM) == bytes.fromhex('01000000fe000000')
+    encode = can_wire.encode_pair
+    assert encode(can_wire.ID_CURRENT_REFERENCE, 1.0, -0.5) == bytes.fromhex('01000000ff800000')
+    assert encode(can_wire.ID_CURRENT, 1.0, -0.5) == bytes.fromhex('01000000ff800000')
+    assert encode(can_wire.ID_POSITION, tau, -tau / 4) == bytes.fromhex('01000000ffc00000')
+    assert encode(can_wire.ID_VELOCITY, KRPM, -2 * KRPM) == bytes.fromhex('01000000fe000000')
     assert can_wire.encode_command(CommandCode.RECEIVE_TIMEOUT_MS, 20) == bytes.fromhex(
         '000000140000001e')
     assert can_wire.decode_command(bytes.fromhex('0000000100000002')) == (
@@ -55,13 +58,11 @@ def test_status_round_trip(byte):
 
 @given(st.floats(-127, 127), st.floats(-127, 127))
 def test_pairs_round_trip(one, two):
-    pairs = (
-        (can_wire.encode_currents, can_wire.decode_currents, 1.0),
-        (can_wire.encode_positions, can_wire.decode_positions, tau),
-        (can_wire.encode_velocities, can_wire.decode_velocities, KRPM),
-        (can_wire.encode_adc, can_wire.decode_adc, 1.0))
-    for encode, decode, unit in pairs:
-        assert decode(encode(one * unit, two * unit)) == pytest.approx(
+    units = {can_wire.ID_CURRENT_REFERENCE: 1.0, can_wire.ID_CURRENT: 1.0,
+             can_wire.ID_POSITION: tau, can_wire.ID_VELOCITY: KRPM, can_wire.ID_ADC: 1.0}
+    for number, unit in units.items():
+        payload = can_wire.encode_pair(number, one * unit, two * unit)
+        assert can_wire.decode_pair(number, payload) == pytest.approx(
             (one * unit, two * unit), abs=unit * 2**-24)
 
 
@@ -72,15 +73,15 @@ def test_index_round_trip():
 
 
 def test_saturates_and_refuses():
-    assert can_wire.decode_currents(can_wire.encode_currents(1e6, -1e6)) == pytest.approx(
-        (128, -128))
+    payload = can_wire.encode_pair(can_wire.ID_CURRENT, 1e6, -1e6)
+    assert can_wire.decode_pair(can_wire.ID_CURRENT, payload) == pytest.approx((128, -128))
     with pytest.raises(NonFiniteValue, match='motor 2'):
-        can_wire.encode_currents(0.0, nan)
+        can_wire.encode_pair(can_wire.ID_CURRENT, 0.0, nan)
 
 
 @pytest.mark.parametrize('decode', [
-    can_wire.decode_currents, can_wire.decode_command, can_wire.decode_index,
-    can_wire.decode_status])
+    partial(can_wire.decode_pair, can_wire.ID_CURRENT), can_wire.decode_command,
+    can_wire.decode_index, can_wire.decode_status])
 def test_wrong_length(decode):
     with pytest.raises(WrongLength):
         decode(b'\x00\x00\x00')

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from armsense.boards.emulator.arm_rack import ArmRack
+from armsense.boards.emulator.rack import ArmRack
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.sim import make_plant

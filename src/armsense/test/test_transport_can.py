@@ -7,17 +7,19 @@ import socket
 import can
 import pytest
 
-from armsense.boards.transport import open_can_bus, SeqpacketBus, TransportUnavailable
 from armsense.boards.transport.can_bus import (
     ATTEMPT,
     DATA,
     ERROR,
     ERROR_BUS_OFF,
     ERROR_RESTARTED,
+    open_can_bus,
     pack_message,
+    SeqpacketBus,
     SILENCE,
     unpack_message,
 )
+from armsense.errors import TransportUnavailable
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from math import nan
 
 import pytest
 
-from armsense.boards.protocol import (
+from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardState,
     BoardStatus,
-    by_name,
     MotorCommand,
     NonFiniteValue,
     SwappedCrc,
 )
-from armsense.boards.transport import Outcome, SpiLink
+from armsense.boards.protocol.spi import by_name
+from armsense.boards.transport.link import Outcome, SpiLink
 
 PROTOCOL = by_name('uomodri')
 
@@ -81,16 +81,18 @@ def test_damage_is_counted_by_kind():
         'drop', 'malformed', 'malformed', 'malformed', 'crc', 'crc']
     assert all(result.state is None for result in results)
     assert isinstance(results[4].error, SwappedCrc)
-    assert link.counters.summary()[:5] == (6, 0, 2, 1, 3)
+    assert tuple(link.counters.summary().values())[:5] == (6, 0, 2, 1, 3)
 
 
 def test_nan_is_refused_before_anything_is_sent():
-    link = SpiLink(PROTOCOL, Script())
+    script = Script(reply(1, 0))
+    link = SpiLink(PROTOCOL, script)
     bad = BoardCommand(motors=(MotorCommand(current=nan), MotorCommand()))
     with pytest.raises(NonFiniteValue):
         link.exchange(bad)
-    assert link.next_index == 0
     assert link.counters.frames == 0
+    link.exchange(BoardCommand())
+    assert script.indices == [0]
 
 
 def test_a_damaged_reply_is_asked_for_again_at_once():

@@ -7,8 +7,9 @@ from threading import Thread
 
 import pytest
 
-from armsense.boards.emulator.loopback import LoopbackTransport
-from armsense.boards.transport import SeqpacketTransport, TransportUnavailable
+from armsense.boards.emulator.board import LoopbackTransport
+from armsense.boards.transport.seqpacket import SeqpacketTransport
+from armsense.errors import TransportUnavailable
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_loopback():
         def receive(self, frame):
             return frame
 
-    transport = LoopbackTransport(Echo())
+    transport = LoopbackTransport(Echo().receive)
     assert transport.transfer(b'abc') == b'abc'
     transport.close()
     assert transport.transfer(b'abc') == b''

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense.boards.transport import SpidevTransport, TransportUnavailable
-from armsense.boards.transport.device_lock import lock_name
+from armsense.boards.transport.spi_device import lock_name, SpidevTransport
+from armsense.errors import TransportUnavailable
 
 
 class FakeSpi:

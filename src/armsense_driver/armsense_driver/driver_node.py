@@ -16,11 +16,9 @@ from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from armsense.boards.arbiter import Answer, Arbiter
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.arbiter import Answer, Arbiter, ArbiterSettings
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.schema import quantity, same_as
 from armsense.types import Command
 from armsense_msgs.msg import Collision, DriverMode, MotorCommands, MotorStates
@@ -148,9 +146,8 @@ class DriverNode(LoopNode, Generic[Driver]):
             self._take_command(command)
 
     def _take_command(self, message: Any) -> None:
-        self.driver.give(
-            Command(message.position, message.velocity, message.torque, message.kp,
-                         message.kd, message.ki), message.seq, message.collision_seq)
+        self.driver.give(Command(message.position, message.velocity, message.torque, message.kp,
+                                 message.kd, message.ki), message.seq, message.collision_seq)
 
     def _stamp_ns(self) -> int:
         """Of the newest state, for people [ns]; subclasses may have a better one."""

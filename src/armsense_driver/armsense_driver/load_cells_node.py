@@ -19,8 +19,7 @@ from std_srvs.srv import Trigger
 from armsense.base.cell_calibration import CalibrationFile, CellCalibration
 from armsense.base.cell_layout import CellLayout
 from armsense.boards.load_cells.cell_monitor import CellMonitor, MonitorOptions
-from armsense.boards.load_cells.reading import CellSource
-from armsense.boards.load_cells.wiring import CellWiring, open_source
+from armsense.boards.load_cells.sources import CellSource, CellWiring, open_source
 from armsense.errors import ArmsenseError
 from armsense.model.arm_config import ArmConfig
 from armsense.schema import quantity, same_as
@@ -51,9 +50,10 @@ class LoadCellsNode(LoopNode):
         self._settings = declare(self, Settings)
         self._lock = threading.Lock()          # services against the loop
         self._source: CellSource | None = None
-        self.create_service(Trigger, '~/tare', self._tare)
-        self.create_service(Trigger, '~/clear_tare', self._clear_tare)
-        self.create_service(SetString, '~/calibrate', self._calibrate)
+        for kind, name, act in ((Trigger, 'tare', self._tare),
+                                (Trigger, 'clear_tare', self._clear_tare),
+                                (SetString, 'calibrate', self._calibrate)):
+            self.create_service(kind, f'~/{name}', self._service(act))
         if self._settings.autostart:
             self.autostart()
 
@@ -110,30 +110,23 @@ class LoadCellsNode(LoopNode):
 
     # -- services and health -----------------------------------------------------------------
 
-    def _tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(response, lambda: self.monitor.tare(time.monotonic()))
+    def _tare(self, request: Trigger.Request) -> str:
+        return self.monitor.tare(time.monotonic())
 
-    def _clear_tare(self, request: Trigger.Request,
-                    response: Trigger.Response) -> Trigger.Response:
-        def clear() -> str:
-            self.monitor.clear_tare()
-            return 'the cells report all that they carry'
-        return self._answer(response, clear)
+    def _clear_tare(self, request: Trigger.Request) -> str:
+        self.monitor.clear_tare()
+        return 'the cells report all that they carry'
 
-    def _calibrate(self, request: SetString.Request,
-                   response: SetString.Response) -> SetString.Response:
+    def _calibrate(self, request: SetString.Request) -> str:
         """Takes 'CELL LOAD' (from 1, newtons) for every known load, then 'finish'."""
-        def note() -> str:
-            words = request.data.split()
-            if words == ['finish']:
-                return self._finish_calibration()
-            try:
-                cell, load = int(words[0]), float(words[1])
-            except (ValueError, IndexError):
-                raise ArmsenseError(
-                    f"{request.data!r} is neither 'CELL LOAD' nor 'finish'") from None
-            return f'cell {cell}: {self.monitor.sample_load(cell, load):.1f} counts at {load:g} N'
-        return self._answer(response, note)
+        words = request.data.split()
+        if words == ['finish']:
+            return self._finish_calibration()
+        try:
+            cell, load = int(words[0]), float(words[1])
+        except (ValueError, IndexError):
+            raise ArmsenseError(f"{request.data!r} is neither 'CELL LOAD' nor 'finish'") from None
+        return f'cell {cell}: {self.monitor.sample_load(cell, load):.1f} counts at {load:g} N'
 
     def _finish_calibration(self) -> str:
         file = self.monitor.calibrate()
@@ -144,23 +137,24 @@ class LoadCellsNode(LoopNode):
             f'hysteresis {100 * c.hysteresis:.2f} %' for k, c in enumerate(file.cells, start=1)
             if c.largest_load > 0.0)
 
-    def _answer(self, response: Any, act: Callable[[], str]) -> Any:
-        try:
-            if self._source is None:
-                raise ArmsenseError('not configured')
-            with self._lock:
-                response.message = act()
-            response.success = True
-        except ArmsenseError as error:
-            response.success, response.message = False, str(error)
-        return response
+    def _service(self, act: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
+        def serve(request: Any, response: Any) -> Any:
+            try:
+                if self._source is None:
+                    raise ArmsenseError('not configured')
+                with self._lock:
+                    response.message = act(request)
+                response.success = True
+            except ArmsenseError as error:
+                response.success, response.message = False, str(error)
+            return response
+        return serve
 
     def health(self) -> list[Health]:
         if self._source is None:
             return []
-        if self._problems:
-            return [Health('cells', '; '.join(self._problems), Level.ERROR, self._source.problems)]
-        return [Health('cells', 'all cells are well', values=self._source.problems)]
+        return [Health('cells', '; '.join(self._problems) or 'all cells are well',
+                       Level.ERROR if self._problems else Level.OK, self._source.problems)]
 
 
 def main() -> int:

@@ -14,15 +14,14 @@ from typing import Any
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
-from armsense.boards.arm_driver import ArmDriver
-from armsense.boards.arm_limits import guard_limits, motor_zero
+from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.board_links import open_links, Wiring
-from armsense.boards.driver_settings import DriverSettings
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.energy_meter import EnergyMeter
-from armsense.boards.joint_map import Reading
+from armsense.boards.joint_map import motor_zero, Reading
 from armsense.boards.mode import Mode
-from armsense.boards.sockets_folder import socket_folder
-from armsense.boards.transport.link import LinkSummary
+from armsense.boards.transport.link import LinkCounters
+from armsense.boards.transport.seqpacket import socket_folder
 from armsense.model import ArmConfig
 from armsense.schema import part, quantity, same_as
 from armsense_driver.driver_node import DriverNode, DriverParameters
@@ -92,7 +91,7 @@ class MotorBoardNode(DriverNode[ArmDriver]):
             answerers = [Answerer('motor_commands', self._commands, self._take_answer)]
             answerers += [Answerer(topic, stream, lambda _: None)
                           for topic, stream in self._watchers.items()]
-            return LockstepLoop(self._lockstep_step, answerers,
+            return LockstepLoop(self._cycle, answerers,
                                 lambda: self._listened_to(len(answerers)), may_end=self._may_end)
         return PacedLoop(self._period, self._realtime_step, may_end=self._may_end)
 
@@ -131,17 +130,14 @@ class MotorBoardNode(DriverNode[ArmDriver]):
     # -- the loop ----------------------------------------------------------------------------
 
     def _realtime_step(self, tick: int) -> None:
-        self._cycle()
+        self._cycle(tick)
 
     def _take_answer(self, command: Any) -> None:
         with self._lock:
             self._take_command(command)
 
-    def _lockstep_step(self, tick: int) -> int | None:
-        return self.driver.seq if self._cycle() else None
-
-    def _cycle(self) -> bool:
-        """One period; whether a state was published."""
+    def _cycle(self, tick: int) -> int | None:
+        """One period; seq of the state that was published."""
         driver = self.driver
         before = driver.time_ns or None
         with self._lock:
@@ -151,13 +147,13 @@ class MotorBoardNode(DriverNode[ArmDriver]):
             reading = driver.cycle()
             self._tell_mode()
         if reading is None:
-            return False
+            return None
         dt = self._period if before is None else (driver.time_ns - before) * 1e-9
         self._energy.step(reading.power, reading.velocity, dt)
         self._publish_state(reading, driver.mode == Mode.ENABLED)
         if driver.seq % self._decimation == 0:
             self._publish_joint_states(reading)
-        return True
+        return driver.seq
 
     def _attended(self) -> bool:
         """A controller speaks and whoever shall watch the arm is there."""
@@ -186,14 +182,14 @@ class MotorBoardNode(DriverNode[ArmDriver]):
                 'energy in all [J]': self._energy.total}
 
     def health(self) -> list[Health]:
-        return [*super().health(), *(_board_health(number, link.counters.summary())
+        return [*super().health(), *(_board_health(number, link.counters)
                                      for number, link in enumerate(self.driver.links))]
 
 
-def _board_health(number: int, summary: LinkSummary) -> Health:
-    level = Level.WARN if summary.loss_percent > LOSS else Level.OK
-    message = f'{summary.loss_percent:.2f} % of {summary.frames} frames lost'
-    return Health(f'board {number}', message, level, summary._asdict())
+def _board_health(number: int, counters: LinkCounters) -> Health:
+    level = Level.WARN if counters.loss_percent > LOSS else Level.OK
+    message = f'{counters.loss_percent:.2f} % of {counters.frames} frames lost'
+    return Health(f'board {number}', message, level, counters.summary())
 
 
 def main() -> int:

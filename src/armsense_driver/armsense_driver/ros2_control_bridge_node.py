@@ -14,11 +14,9 @@ import time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from armsense.boards.arbiter import Answer
-from armsense.boards.arm_limits import guard_limits
-from armsense.boards.driver_settings import ArbiterSettings
+from armsense.boards.arbiter import Answer, ArbiterSettings
+from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge, NO_STATES
-from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Mode
 from armsense.errors import ArmsenseError
 from armsense.schema import part, quantity
@@ -100,13 +98,10 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
             self._heard = time.monotonic()
             self._publish_state(reading, self._passive or driver.mode == Mode.ENABLED)
             if not self._passive:
-                self._send(reading)
+                efforts = driver.efforts(reading)
+                self._limp = not any(efforts)
+                self._efforts.publish(Float64MultiArray(data=efforts))
                 self._tell_mode()
-
-    def _send(self, reading: Reading) -> None:
-        efforts = self.driver.efforts(reading)
-        self._limp = not any(efforts)
-        self._efforts.publish(Float64MultiArray(data=efforts))
 
     def _complain(self, lack: str) -> None:
         """Joint states of others, such as a gripper's, do not end the silence of the robot."""

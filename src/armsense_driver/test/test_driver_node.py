@@ -7,10 +7,10 @@ import rclpy
 from sensor_msgs.msg import JointState
 
 from armsense.boards.arbiter import Answer
-from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.emulator.loopback import LoopbackTransport
+from armsense.boards.emulator.board import LoopbackTransport
+from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.mode import Mode
-from armsense.boards.protocol import by_name
+from armsense.boards.protocol.spi import by_name
 from armsense.boards.transport.link import SpiLink
 from armsense.model import Arm
 from armsense_driver import driver_node, motor_board_node, ros2_control_bridge_node
@@ -51,7 +51,7 @@ class Boards:
     def step(self):
         self.time.now += P
         self.rack.step(1e-3, HOME, ZERO)
-        self.node._cycle()
+        self.node._cycle(0)
 
 
 class Efforts:

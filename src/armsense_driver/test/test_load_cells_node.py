@@ -15,10 +15,10 @@ import pytest
 from std_srvs.srv import Trigger
 import yaml
 
-from armsense.boards.load_cells.line_format import encode_line
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
 from armsense_node.loop import DirectSubscription, stream_qos
+from bench.cell_lines import encode_line
 
 NODE = 'armsense_driver.load_cells_node'
 

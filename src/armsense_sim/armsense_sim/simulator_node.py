@@ -16,10 +16,10 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from armsense.boards.board_links import Wiring
-from armsense.boards.emulator import CanServer, Fault, socket_paths, SpiServer, UnknownFault
-from armsense.boards.emulator.arm_rack import ArmRack
-from armsense.boards.emulator.faults import check_fault
-from armsense.boards.sockets_folder import socket_folder
+from armsense.boards.emulator.faults import check_fault, Fault, UnknownFault
+from armsense.boards.emulator.rack import ArmRack
+from armsense.boards.emulator.servers import CanServer, SpiServer
+from armsense.boards.transport.seqpacket import socket_folder, socket_paths
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity, same_as

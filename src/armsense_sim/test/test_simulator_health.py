@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from armsense.boards.protocol import BoardError
+from armsense.boards.protocol.messages import BoardError
 from armsense_node.health import Level
 from armsense_sim.simulator_health import SimulatorHealth
 

@@ -14,13 +14,13 @@ other, and `clear_fault` deals with one kind at a time, by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from armsense.boards.command_guard import CommandGuard, GuardLimits
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
+from armsense.schema import quantity
 from armsense.types import Command, Floats
 
 STATES_TO_ANSWER = 3     # where states come slowly, a controller still has so many of them
@@ -31,6 +31,24 @@ ENDING = 'the driver ends: it brakes the arm until it rests'
 RELEASED = 'the driver has let the motors go; activate it first'
 
 Clock = Callable[[], int]    # [ns] monotonic
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArbiterSettings:
+    """Times of the arbiter [s]."""
+
+    period: float = 0.001              # between two states, nominal
+    command_timeout: float = quantity(
+        0.02, unit='s', low=0.002, high=1.0, text='without a command before damping')
+    command_age: float = quantity(
+        0.02, unit='s', low=0.002, high=1.0,
+        text='from a state to the arrival of the command that answers it, before damping')
+    collision_answer: float = quantity(
+        0.01, unit='s', low=0.001, high=1.0, text='for a controller to answer a collision')
+    overspeed: float = 0.02            # too fast for so long; a knock alone is no fault
+    brake_time: float = quantity(
+        2.0, unit='s', low=0.0, high=5.0,
+        text='longest braking when the node ends, before the motors are let go')
 
 
 class Answer(NamedTuple):
@@ -45,13 +63,7 @@ class Arbiter:
 
     def __init__(self, limits: GuardLimits, settings: ArbiterSettings,
                  clock: Clock | None = None) -> None:
-        """Begin disconnected.
-
-        Args:
-            limits: Of the joints.
-            settings: Times.
-            clock: Monotonic time [ns]; None: virtual time, one period per cycle.
-        """
+        """Begin disconnected; without a clock time is virtual, one period per cycle."""
         self.guard = CommandGuard(limits)
         self.rules = settings
         self.mode = Mode.DISCONNECTED

@@ -3,25 +3,44 @@
 One call of `cycle` is one control period: what the arbiter decides goes out to every board, one
 state comes back. Encoders that have lost their zero are a fault in every mode, and whoever clears
 it is told before: see `Arbiter.clear_fault`.
+
+Start-up: the boards align their motors, then the encoder index is searched. For that every joint
+turns slowly by 1.1 motor turns forwards and then as far to the other side of where it began: a
+pulse that is there lies within. It turns round where a limit is near, and stands still as soon as
+its pulse was met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from armsense.boards.arbiter import Arbiter, Clock
-from armsense.boards.board_monitor import BoardMonitor, MonitorSettings
-from armsense.boards.command_guard import GuardLimits
-from armsense.boards.driver_settings import DriverSettings
-from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.arbiter import Arbiter, ArbiterSettings, Clock
+from armsense.boards.board_monitor import BoardMonitor
+from armsense.boards.command_guard import CommandGuard, GuardLimits
 from armsense.boards.joint_map import JointMap, Reading
-from armsense.boards.mode import Mode
-from armsense.boards.protocol import BoardCommand, BoardState
-from armsense.boards.start_up import StartUp
+from armsense.boards.mode import Fault, FaultKind, Mode
+from armsense.boards.protocol.messages import BoardCommand, BoardState
 from armsense.boards.transport.link import Exchange, LinkCounters
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
+from armsense.schema import quantity
+from armsense.types import Command, Floats
+
+SEARCH_SPEED = 0.3   # [rad/s] of the index search, joint side
+TURNS = 1.1          # motor turns to either side in which an index is searched
+CLEARANCE = 0.02     # [rad] from a joint limit at which a search turns round
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverSettings(ArbiterSettings):
+    """Times in seconds unless the name says otherwise."""
+
+    board_timeout_ms: int = 50         # watchdog of the boards
+    start_timeout: float = quantity(
+        8.0, unit='s', low=0.5, high=60.0, text='for alignment and index search')
+    index_search: bool = False
 
 
 class BoardLink(Protocol):
@@ -40,18 +59,11 @@ class ArmDriver(Arbiter):
 
     def __init__(self, config: ArmConfig, limits: GuardLimits, links: Sequence[BoardLink],
                  settings: DriverSettings | None = None,
-                 monitor: MonitorSettings | None = None,
                  zero: Sequence[float] | None = None, clock: Clock | None = None) -> None:
         """Make a driver; nothing is sent before the first `cycle`.
 
-        Args:
-            config: The arm.
-            limits: Of the joints.
-            links: One per board, in the order of the board numbers in the arm file.
-            settings: Times.
-            monitor: When a silent or doubtful board is a fault.
-            zero: Motor angles where the encoders read zero; see `JointMap`.
-            clock: Monotonic time [ns]; None: virtual time, one period per cycle.
+        There is one link per board, in the order of the board numbers in the arm file; `zero` are
+        motor angles where the encoders read zero, see `JointMap`; for `clock` see `Arbiter`.
         """
         self.settings = settings or DriverSettings()
         super().__init__(limits, self.settings, clock)
@@ -59,11 +71,11 @@ class ArmDriver(Arbiter):
         if len(links) != self.map.boards:
             raise ArmsenseError(f'{config.arm} has {self.map.boards} boards, {len(links)} given')
         self.links = list(links)
-        self._monitors = [BoardMonitor(k, config, self.settings.period, monitor)
+        self._monitors = [BoardMonitor(k, config, self.settings.period)
                           for k in range(self.map.boards)]
         # An output without a joint stays off: its board would try to align a motor that is not
         # there and report an encoder error.
-        self._outputs = [(self.map.drives(k, 0), self.map.drives(k, 1))
+        self._outputs = [((k, 0) in self.map.slots, (k, 1) in self.map.slots)
                          for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.guard, self.settings)
 
@@ -135,7 +147,7 @@ class ArmDriver(Arbiter):
                 enable=on, motors=(motors[0], motors[1]),
                 timeout_ms=self.settings.board_timeout_ms if on else 0,
                 motor_enable=self._outputs[monitor.number] if on else (False, False),
-                index_compensation=self._start.compensation(monitor.number)))
+                index_compensation=self._start.compensation))
         return commands
 
     def _may_drive(self, monitor: BoardMonitor) -> bool:
@@ -158,12 +170,6 @@ class ArmDriver(Arbiter):
         troubles = map(self._lasting_trouble, self._monitors)
         return next((trouble for trouble in troubles if trouble is not None), None)
 
-    def _tell_present_trouble(self, told: Fault) -> None:
-        """What a remedy is needed for now; a trouble that goes on is told once."""
-        trouble = self._first_trouble()
-        if trouble is not None and trouble.kind is not told.kind:
-            self._fault = trouble
-
     def _judge(self, exchanges: Sequence[Exchange]) -> list[BoardState] | None:
         complete = True
         driving = self.mode in (Mode.ENABLED, Mode.DAMPING) and not self.released
@@ -179,18 +185,15 @@ class ArmDriver(Arbiter):
                 self.mode, self.wants_enable = Mode.DISCONNECTED, False
                 self._fault = fault
         if self.mode == Mode.DISCONNECTED and self._fault is not None:
-            self._tell_present_trouble(self._fault)
+            trouble = self._first_trouble()    # one that goes on is told once
+            if trouble is not None and trouble.kind is not self._fault.kind:
+                self._fault = trouble
         if self._lost_zeros():             # in whatever mode
-            self._latch_lost_zeros()
+            # Any other fault but a stop is over, or comes again.
+            self.wants_enable, self._fault, self.mode = False, None, Mode.DAMPING
         if not complete:
             return None
         return [monitor.state for monitor in self._monitors if monitor.state is not None]
-
-    def _latch_lost_zeros(self) -> None:
-        """Any other fault but a stop is over, or comes again."""
-        self.wants_enable = False
-        self._fault = None
-        self.mode = Mode.DAMPING
 
     def _advance(self, states: Sequence[BoardState], reading: Reading) -> None:
         if self.mode == Mode.DISCONNECTED:
@@ -207,3 +210,86 @@ class ArmDriver(Arbiter):
                 self._check_state(reading)     # boards may count from a wrong zero since long ago
         else:
             self._check_state(reading)
+
+
+class StartUp:
+    """From enable to ready; phases: aligning (motors), searching (index), rebasing, done."""
+
+    def __init__(self, joint_map: JointMap, guard: CommandGuard, settings: DriverSettings) -> None:
+        self._map = joint_map
+        self._guard = guard
+        self._settings = settings
+        self.begin(0)
+
+    def begin(self, now: int) -> None:
+        """Start over, at this monotonic time [ns]."""
+        self._begun = now
+        self._phase = 'aligning'
+        self._origin: Sequence[float] = []              # [rad] where the search began, (n,)
+        self._direction = [0.0] * self._map.n           # of the search; 0: the index was met
+        self.compensation = (False, False)              # index-offset bits of every board
+
+    @property
+    def rebasing(self) -> bool:
+        """Position readings move their zero now; references must not be compared across it."""
+        return self._phase in ('aligning', 'rebasing', 'settling')
+
+    def command(self, position: Sequence[float], velocity: Sequence[float]) -> Command[Floats]:
+        """What the motors do meanwhile: nothing, or a slow turn to find the index."""
+        if self._phase != 'searching':
+            return self._guard.no_torque(position)
+        speed = [SEARCH_SPEED * direction for direction in self._direction]
+        command = self._guard.damping(position)._replace(velocity=speed)
+        return self._guard.limited(command, position, velocity)
+
+    def advance(self, states: Sequence[BoardState], position: Sequence[float],
+                now: int) -> bool | Fault:
+        """One period later: True when the arm is ready, a fault when it will not be.
+
+        Args:
+            states: Of every board.
+            position: Of the joints [rad], (n,).
+            now: Monotonic time [ns].
+        """
+        if (now - self._begun) * 1e-9 > self._settings.start_timeout:
+            return self._timeout(states)
+        if self._phase == 'aligning' and not self._missing(states, 'motor_ready'):
+            self._phase = 'searching' if self._settings.index_search else 'done'
+            self._origin = position
+            self._direction = [1.0] * self._map.n
+        elif self._phase == 'searching':
+            return self._search(states, position)
+        elif self._phase == 'rebasing':
+            self._phase = 'settling'                # the jump arrives one transfer later
+        elif self._phase == 'settling':
+            self._phase = 'done'
+        return self._phase == 'done'
+
+    def _search(self, states: Sequence[BoardState], position: Sequence[float]) -> bool | Fault:
+        lower, upper = self._guard.limits.lower, self._guard.limits.upper
+        for k, met in enumerate(self._flags(states, 'index_detected')):
+            turned = (position[k] - self._origin[k]) / self._map.turns[k]
+            if met:
+                self._direction[k] = 0.0
+            elif turned <= -TURNS or (self._direction[k] < 0.0
+                                      and position[k] < lower[k] + CLEARANCE):
+                return Fault(FaultKind.INDEX_NOT_FOUND, self._map.joint_names[k])
+            elif turned >= TURNS or position[k] > upper[k] - CLEARANCE:
+                self._direction[k] = -1.0
+        if not any(self._direction):
+            self.compensation = (True, True)
+            self._phase = 'rebasing'
+        return False
+
+    def _flags(self, states: Sequence[BoardState], flag: str) -> list[bool]:
+        """A flag of the boards' status by joint."""
+        return [getattr(states[board].status, flag)[motor] for board, motor in self._map.slots]
+
+    def _missing(self, states: Sequence[BoardState], flag: str) -> list[str]:
+        return [name for name, there in zip(self._map.joint_names, self._flags(states, flag),
+                                            strict=True) if not there]
+
+    def _timeout(self, states: Sequence[BoardState]) -> Fault:
+        if self._phase == 'aligning':
+            return Fault(FaultKind.ALIGNMENT, ', '.join(self._missing(states, 'motor_ready')))
+        return Fault(FaultKind.INDEX_NOT_FOUND, ', '.join(self._missing(states, 'index_detected')))

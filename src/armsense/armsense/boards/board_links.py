@@ -6,20 +6,19 @@ from dataclasses import dataclass
 
 from armsense.boards.arm_driver import BoardLink
 from armsense.boards.can_link import CanLink
-from armsense.boards.emulator.sockets import socket_paths
 from armsense.boards.joint_map import JointMap
-from armsense.boards.protocol import by_name
+from armsense.boards.protocol.spi import by_name, SpiProtocol
 from armsense.boards.transport.can_bus import open_can_bus, SeqpacketBus
-from armsense.boards.transport.device_lock import lock_name
 from armsense.boards.transport.link import SpiLink
-from armsense.boards.transport.seqpacket import SeqpacketTransport
-from armsense.boards.transport.spi_device import SpidevTransport
+from armsense.boards.transport.seqpacket import SeqpacketTransport, socket_paths
+from armsense.boards.transport.spi_device import lock_name, SpidevTransport
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import ArmConfig
 from armsense.schema import quantity
 
 HARDWARE = ('sim', 'spi', 'can')
 BUSES = ('spi', 'can')
+CONNECT_TIMEOUT = 60.0   # [s] for the simulator to appear
 RETRIES = 1     # of a damaged SPI transfer; at 8 MHz it costs 40 us of the period
 
 
@@ -32,15 +31,12 @@ class Wiring:
     sockets: str = quantity(
         '', text='folder of the emulated boards; empty: one per user and namespace')
     timeout: float = 0.005       # [s] longest wait for a reply
-    connect_timeout: float = 60.0   # [s] for the simulator to appear
 
 
-def protocol_name(config: ArmConfig, bus: str) -> str:
-    """The arm's own protocol on its own kind of bus, the CAN one elsewhere."""
-    if bus == 'can':
-        return 'udriver_can'
+def spi_protocol(config: ArmConfig) -> SpiProtocol:
+    """The arm's own, if it has one for SPI."""
     name = config.boards.protocol if config.boards else 'uomodri'
-    return 'uomodri' if name == 'udriver_can' else name
+    return by_name('uomodri' if name == 'udriver_can' else name)
 
 
 def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
@@ -56,16 +52,14 @@ def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
     count = JointMap(config).boards
     if wiring.hardware == 'sim':
         return _emulated(config, wiring, count)
-    boards = config.boards
-    if boards is None:
+    if (boards := config.boards) is None:
         raise ArmsenseError(f'{config.arm} has no boards in its arm file')
     if wiring.hardware == 'can':
         _check_count(config, 'can_channels', boards.can_channels, count)
         return [CanLink(open_can_bus('socketcan', channel), 1.0 / config.rate, wiring.timeout,
                         lock_name(channel)) for channel in boards.can_channels[:count]]
     _check_count(config, 'spi_devices', boards.spi_devices, count)
-    protocol = by_name(protocol_name(config, 'spi'))
-    return [SpiLink(protocol, SpidevTransport(boards.spi_bus, device, boards.spi_mode,
+    return [SpiLink(spi_protocol(config), SpidevTransport(boards.spi_bus, device, boards.spi_mode,
                                               boards.spi_clock), retries=RETRIES)
             for device in boards.spi_devices[:count]]
 
@@ -73,11 +67,10 @@ def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
 def _emulated(config: ArmConfig, wiring: Wiring, count: int) -> list[BoardLink]:
     paths = socket_paths(wiring.sockets, count)
     if wiring.bus == 'can':
-        return [CanLink(SeqpacketBus(path, connect_timeout=wiring.connect_timeout),
+        return [CanLink(SeqpacketBus(path, connect_timeout=CONNECT_TIMEOUT),
                         1.0 / config.rate, wiring.timeout) for path in paths]
-    protocol = by_name(protocol_name(config, 'spi'))
-    return [SpiLink(protocol, SeqpacketTransport(path, wiring.timeout, wiring.connect_timeout))
-            for path in paths]
+    return [SpiLink(spi_protocol(config), SeqpacketTransport(
+        path, wiring.timeout, CONNECT_TIMEOUT)) for path in paths]
 
 
 def _check_count(config: ArmConfig, name: str, given: tuple[object, ...], count: int) -> None:

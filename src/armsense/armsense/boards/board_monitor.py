@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from armsense.boards.faults import Fault, FaultKind
-from armsense.boards.protocol import BoardError, BoardState
-from armsense.boards.protocol.units import RESISTANCE_PER_OHM
+from armsense.boards.mode import Fault, FaultKind
+from armsense.boards.protocol.messages import BoardError, BoardState, RESISTANCE_PER_OHM
 from armsense.boards.transport.link import Exchange, Outcome
 from armsense.model import ArmConfig
 
@@ -21,6 +18,11 @@ _BOARD_FAULTS = {
     BoardError.LINK_FAILURE: FaultKind.BUS_OFF,
 }
 _HIGHEST_RESISTANCE = 0xFFFF / RESISTANCE_PER_OHM     # [ohm] that fits on the wire
+LOSSES = 5       # replies in a row without a fresh state
+REJECTIONS = 5   # commands in a row that the board did not accept
+RESISTANCE_TOLERANCE = 0.5   # share; coil resistances tell swapped boards
+JUMP = 0.02      # [rad] joint side, beyond what the top speed explains
+LONGEST_GAP = 0.05           # [s] by a board's clock; longer ones are the clock's wrap
 REPLY_LAG = 2    # exchanges: a reply was made before the board read the command of its exchange
 BY_HAND = 3.0    # times a motor's top speed: so fast may people turn a motor without current
 _LOSS_FAULTS = {
@@ -31,22 +33,10 @@ _LOSS_FAULTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class MonitorSettings:
-    """How much a board may miss, in control periods."""
-
-    losses: int = 5                    # replies in a row without a fresh state
-    rejections: int = 5                # commands in a row that the board did not accept
-    resistance_tolerance: float = 0.5  # share; coil resistances tell swapped boards
-    jump: float = 0.02                 # [rad] joint side, beyond what the top speed explains
-    longest_gap: float = 0.05          # [s] by a board's clock; longer ones are the clock's wrap
-
-
 class BoardMonitor:
     """State and health of one board."""
 
-    def __init__(self, number: int, config: ArmConfig, period: float,
-                 settings: MonitorSettings | None = None) -> None:
+    def __init__(self, number: int, config: ArmConfig, period: float) -> None:
         self.number = number
         self.state: BoardState | None = None
         self.fresh = False                # the newest exchange gave a state
@@ -54,7 +44,6 @@ class BoardMonitor:
         self.lost_zero: Fault | None = None   # why positions are wrong; the driver removes it
         #                                       once the arm is at home
         self._was_ready = False           # all motors with a joint, when last heard without error
-        self._settings = settings or MonitorSettings()
         self._losses = 0
         self._rejections = 0
         self._last_loss = Outcome.DROP
@@ -69,7 +58,7 @@ class BoardMonitor:
                 if joint.resistance is not None:
                     self._resistance[joint.slot.motor - 1] = min(joint.resistance,
                                                                  _HIGHEST_RESISTANCE)
-                self._jump[joint.slot.motor - 1] = (joint.gear_ratio * self._settings.jump,
+                self._jump[joint.slot.motor - 1] = (joint.gear_ratio * JUMP,
                                                     joint.gear_ratio * joint.peak_velocity)
 
     def ask(self, on: bool) -> None:
@@ -78,16 +67,13 @@ class BoardMonitor:
 
     def observe(self, exchange: Exchange, now: int, driving: bool,
                 position_may_jump: bool) -> Fault | None:
-        """Take one exchange.
+        """Take one exchange; what makes the board untrustworthy, if anything.
 
         Args:
             exchange: What came back.
             now: Monotonic time of the host [ns].
             driving: The driver believes that the motors are on.
             position_may_jump: The encoder's zero is being moved on purpose.
-
-        Returns:
-            What makes the board untrustworthy, if anything.
         """
         state = exchange.state
         self.fresh = exchange.outcome is Outcome.OK and state is not None
@@ -115,7 +101,7 @@ class BoardMonitor:
     def trouble(self) -> Fault | None:
         """Why the board cannot be trusted now."""
         where = f'board {self.number}'
-        if self._losses >= self._settings.losses or self.state is None:
+        if self._losses >= LOSSES or self.state is None:
             return Fault(_LOSS_FAULTS.get(self._last_loss, FaultKind.BOARD_LOST),
                          f'{where}, {self._losses} periods')
         error = self.state.status.error
@@ -123,7 +109,7 @@ class BoardMonitor:
             return Fault(_BOARD_FAULTS[error], f'{where} reports {error.name.lower()}')
         if self.lost_zero is not None:
             return self.lost_zero
-        if self._rejections >= self._settings.rejections:
+        if self._rejections >= REJECTIONS:
             return Fault(FaultKind.BOARD_REJECTS, where)
         return self._swapped(where)
 
@@ -140,7 +126,7 @@ class BoardMonitor:
         before = self.state.timestamp_ms if self.state else now.timestamp_ms
         clock = ((now.timestamp_ms - before) & 0xFFFF) * 1e-3
         # A host that stood still reads late; the board's own clock tells how late.
-        gap = max((self._losses + 1) * self._period, min(clock, self._settings.longest_gap))
+        gap = max((self._losses + 1) * self._period, min(clock, LONGEST_GAP))
         if drives:
             return gap
         return BY_HAND * max(gap, 1e-9 * (time - self._heard))
@@ -162,7 +148,7 @@ class BoardMonitor:
             measured = self.state.motors[motor].resistance
             if expected is None or measured == 0.0:   # not stated, or not reported (CAN)
                 continue
-            if abs(measured - expected) > self._settings.resistance_tolerance * expected:
+            if abs(measured - expected) > RESISTANCE_TOLERANCE * expected:
                 return Fault(FaultKind.BOARD_SWAPPED,
                              f'{where} motor {motor + 1} has {measured:.3f} ohm, the arm file '
                              f'says {expected:.3f}')

@@ -15,12 +15,12 @@ from typing import Any
 import can
 
 from armsense.boards.protocol import udriver_can as wire
-from armsense.boards.protocol.errors import FrameError
 from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardError,
     BoardState,
     BoardStatus,
+    FrameError,
     MotorCommand,
     MotorState,
 )
@@ -38,13 +38,10 @@ class CanLink:
 
     def __init__(self, bus: can.BusABC, period: float = 0.001, timeout: float = 0.005,
                  lock: socket | None = None) -> None:
-        """Make a link.
+        """Make a link over any python-can bus on which the board is alone.
 
-        Args:
-            bus: Any python-can bus; the board is alone on it.
-            period: Between two exchanges [s], for the integrator.
-            timeout: Longest wait for a set of measurements [s].
-            lock: Closed with the link; see `lock_name`.
+        Exchanges come every `period` [s] and wait up to `timeout` [s] for a set of measurements;
+        `lock` is closed with the link, see `lock_name`.
         """
         self.counters = LinkCounters()
         self._bus = bus
@@ -78,16 +75,17 @@ class CanLink:
         self._measured = outcome is Outcome.OK and not self._bus_off
         self.counters.observe(outcome, perf_counter() - start)
         if outcome is not Outcome.OK:
-            return Exchange(None, outcome, False, None)
+            return Exchange(None, outcome, False)
         if not sent:
-            self.counters.observe_rejection()
-        return Exchange(self._state(), outcome, sent, None)
+            self.counters.rejected_commands += 1
+        return Exchange(self._state(), outcome, sent)
 
     def _say(self, command: BoardCommand) -> bool:
         """Send what the board shall do; False: the bus does not take it."""
         try:
             self._switch(command)
-            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(*self._currents(command)))
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+                wire.ID_CURRENT_REFERENCE, *self._currents(command)))
         except can.CanError:
             self._switches = None             # everything is said again when the bus is back
             return False
@@ -106,7 +104,8 @@ class CanLink:
         if command.enable:                    # a board after an error wants to hear a zero first
             self._status = BoardStatus(self._status & ~0xF)   # cleared by this, or told again
             self._integral = [0.0, 0.0]
-            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_currents(0.0, 0.0))
+            self._send(wire.ID_CURRENT_REFERENCE, wire.encode_pair(
+                wire.ID_CURRENT_REFERENCE, 0.0, 0.0))
         self._set(CommandCode.MOTOR_1_ENABLE, motors[0])
         self._set(CommandCode.MOTOR_2_ENABLE, motors[1])
         self._switches = wanted
@@ -162,16 +161,9 @@ class CanLink:
             return None
 
     def _take(self, message: can.Message) -> None:
-        payload = bytes(message.data)
-        number = message.arbitration_id
-        if number == wire.ID_CURRENT:
-            self._pairs[number] = wire.decode_currents(payload)
-        elif number == wire.ID_POSITION:
-            self._pairs[number] = wire.decode_positions(payload)
-        elif number == wire.ID_VELOCITY:
-            self._pairs[number] = wire.decode_velocities(payload)
-        elif number == wire.ID_ADC:
-            self._pairs[number] = wire.decode_adc(payload)
+        payload, number = bytes(message.data), message.arbitration_id
+        if number in wire.STREAM_IDS:
+            self._pairs[number] = wire.decode_pair(number, payload)
         elif number == wire.ID_STATUS:
             self._status = wire.decode_status(payload)
         elif number == wire.ID_INDEX:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from armsense.boards.faults import Fault, FaultKind
+from armsense.boards.mode import Fault, FaultKind
+from armsense.model import Arm
 from armsense.schema import quantity
+from armsense.trajectory.limits import Limits
 from armsense.types import Command, Floats
 
 
@@ -25,6 +27,18 @@ class GuardLimits:
     position_margin: float = quantity(0.15, unit='rad', text='beyond a limit before it is a fault')
     speed_margin: float = quantity(1.5, text='times the velocity limit before it is a fault')
     step: float = quantity(0.5, unit='rad', text='largest distance of a position command')
+
+
+def guard_limits(model: Arm) -> GuardLimits:
+    """Limits of an arm: those of the controllers, and how the safe state brakes."""
+    config = model.config
+    limits = Limits.of(model)
+    return GuardLimits(
+        lower=limits.lower.tolist(), upper=limits.upper.tolist(),
+        velocity=limits.velocity.tolist(), torque=limits.torque.tolist(),
+        damping=[j.safe_damping for j in config.joints.values()],
+        names=config.joint_names,
+        integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
 
 
 class CommandGuard:

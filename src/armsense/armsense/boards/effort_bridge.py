@@ -21,12 +21,10 @@ from statistics import median_low
 
 import numpy as np
 
-from armsense.boards.arbiter import Arbiter, Clock, STATES_TO_ANSWER
+from armsense.boards.arbiter import Arbiter, ArbiterSettings, Clock, STATES_TO_ANSWER
 from armsense.boards.command_guard import GuardLimits
-from armsense.boards.driver_settings import ArbiterSettings
-from armsense.boards.faults import Fault, FaultKind
 from armsense.boards.joint_map import Reading
-from armsense.boards.mode import Mode
+from armsense.boards.mode import Fault, FaultKind, Mode
 from armsense.control.drivetrain import Drivetrain
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
@@ -44,13 +42,9 @@ class EffortBridge(Arbiter):
 
     def __init__(self, model: Arm, limits: GuardLimits,
                  settings: ArbiterSettings | None = None, clock: Clock | None = None) -> None:
-        """Make a bridge.
+        """Make a bridge for an arm whose inertia tells how much damping is stable.
 
-        Args:
-            model: The arm; its inertia tells how much damping is stable.
-            limits: Of its joints.
-            settings: Times; None: those of an arm with boards, at the rate of its arm file.
-            clock: Monotonic time [ns]; None: virtual time, one period per state.
+        Times (`settings`) are by default those of boards, at the rate of the arm file.
         """
         config = model.config
         super().__init__(limits, settings or ArbiterSettings(period=1.0 / config.rate), clock)
@@ -82,14 +76,7 @@ class EffortBridge(Arbiter):
 
     def read(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
              effort: Sequence[float], stamp_ns: int = 0) -> Reading:
-        """State from a joint-state message with any order of names, checked against the limits.
-
-        Args:
-            names: Of the joints in the message.
-            position: [rad]
-            velocity: [rad/s]
-            effort: [Nm]
-            stamp_ns: Of the message, on any clock; 0: it has none.
+        """State from a joint-state message as for `watch`, checked against the limits.
 
         Raises:
             ArmsenseError: A joint, its velocity or its effort is missing.
@@ -118,6 +105,13 @@ class EffortBridge(Arbiter):
     def watch(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
               effort: Sequence[float], stamp_ns: int = 0) -> Reading:
         """State from a joint-state message, without a say in what the robot does.
+
+        Args:
+            names: Of the joints in the message, in any order.
+            position: [rad]
+            velocity: [rad/s]
+            effort: [Nm]
+            stamp_ns: Of the message, on any clock; 0: it has none.
 
         Raises:
             ArmsenseError: A joint or its effort is missing.
@@ -160,13 +154,11 @@ class EffortBridge(Arbiter):
             # However slowly this robot speaks, a controller has some of its states to answer.
             self._patience = STATES_TO_ANSWER * median_low(self._pace)
             if not self._lack:             # a silence before is no pace
-                self._note_period(1e-9 * (self._now - before))
+                period = 1e-9 * (self._now - before)
+                fade = exp(-period / MEMORY)
+                self._spent = fade * self._spent + period
+                self._squared = fade * self._squared + period**2
         self.time_ns = self._stamps.time(stamp_ns, self._now)
-
-    def _note_period(self, period: float) -> None:
-        fade = exp(-period / MEMORY)
-        self._spent = fade * self._spent + period
-        self._squared = fade * self._squared + period**2
 
     def _law(self, command: Command[Floats], reading: Reading) -> list[float]:
         top = self.guard.limits.torque

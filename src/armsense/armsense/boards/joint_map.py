@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from math import isnan, nan, tau
 from typing import NamedTuple
 
-from armsense.boards.protocol import BoardState, MotorCommand
-from armsense.boards.protocol.messages import build
+import numpy as np
+
+from armsense.boards.protocol.messages import BoardState, build, MotorCommand
+from armsense.drive.elastic_joint import ElasticJoint
 from armsense.errors import ArmsenseError
-from armsense.model import ArmConfig
+from armsense.model import Arm, ArmConfig
 from armsense.types import Command, Floats
 
 ADC_RANGE = 65536      # the auxiliary inputs have 16 bits
@@ -106,10 +108,6 @@ class JointMap:
                 kp * gain, kd * gain, limit, ki * gain))
         return boards
 
-    def drives(self, board: int, motor: int) -> bool:
-        """Whether a joint hangs on this motor."""
-        return (board, motor) in self.slots
-
     def _link_angles(self, adc: Sequence[int], motor: Sequence[float]) -> list[float]:
         angles = []
         for k, counts in enumerate(self._encoder_counts):
@@ -146,3 +144,12 @@ def _channel(config: ArmConfig, k: int, zero: float) -> _Channel:
         offset=zero if joint.offset is None else joint.offset,
         torque_per_ampere=torque_per_ampere, current_limit=joint.current_limit,
         gain=1.0 / (per_joint * torque_per_ampere))
+
+
+def motor_zero(model: Arm) -> list[float]:
+    """Motor angles of the arm at home, springs in balance with gravity [rad], (n,)."""
+    config = model.config
+    home = np.array(config.home or [0.0] * model.n)
+    if all(j.elastic for j in config.joints.values()):
+        home = ElasticJoint.from_config(config).motor_position(home, model.gravity_torque(home))
+    return [float(v) for v in home]

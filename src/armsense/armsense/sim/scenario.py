@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from armsense import schema
-from armsense.boards.emulator import Fault
+from armsense.boards.emulator.faults import Fault
 from armsense.boards.emulator.rack import BoardRack
 from armsense.errors import ArmsenseError
 from armsense.schema import quantity

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from armsense.boards.emulator.core import BoardCore
-from armsense.boards.emulator.motor import MotorPhysics
-from armsense.boards.emulator.profile import BoardProfile, profile_by_name
-from armsense.boards.emulator.wire import WireFaults
-from armsense.boards.protocol.errors import FrameError
-from armsense.boards.protocol.messages import BoardState, MotorState
-from armsense.boards.protocol.registry import by_name
-from armsense.boards.protocol.spi_fields import read_mode
-from armsense.boards.protocol.units import (
+from armsense.boards.emulator.core import BoardCore, BoardProfile
+from armsense.boards.emulator.faults import through_wire
+from armsense.boards.protocol.messages import (
+    BoardState,
     CURRENT_PER_A,
+    FrameError,
+    MotorState,
     POSITION_PER_RAD,
     RESISTANCE_PER_OHM,
     VELOCITY_PER_RAD_S,
 )
+from armsense.boards.protocol.spi import by_name
+from armsense.boards.protocol.spi_fields import read_mode
 
 _BLANK = BoardState(motors=(MotorState(power=0.0), MotorState(power=0.0)))
 
@@ -27,27 +27,15 @@ class EmulatedBoard(BoardCore):
 
     bus = 'spi'
 
-    def __init__(
-        self, profile: BoardProfile | str,
-        motors: tuple[MotorPhysics, MotorPhysics] = (MotorPhysics(), MotorPhysics()),
-        seed: int = 0, **options: Any,
-    ) -> None:
-        """Make a board; see `BoardCore` for the options.
-
-        Args:
-            profile: a profile or the name of one.
-            motors: constants of the two motors.
-            seed: of the current noise.
-            **options: position_limits, start_timestamp_ms.
-        """
-        profile = profile_by_name(profile) if isinstance(profile, str) else profile
-        self.protocol = by_name(profile.name)
-        self.wire = WireFaults()
+    def __init__(self, profile: BoardProfile | str, *arguments: Any, **options: Any) -> None:
+        """Make a board; see `BoardCore`."""
         self.index_frozen = False
         self.rejected_frames = 0
+        super().__init__(profile, *arguments, **options)
+        self.protocol = by_name(self.profile.name)
         self._blank_reply = self.protocol.encode_state(_BLANK)
-        self._resistances = [round(motor.resistance * RESISTANCE_PER_OHM) for motor in motors]
-        super().__init__(profile, motors, seed, **options)
+        self._resistances = [round(motor.physics.resistance * RESISTANCE_PER_OHM)
+                             for motor in self.motors]
 
     def power_cycle(self) -> None:
         """Restart the firmware."""
@@ -67,11 +55,11 @@ class EmulatedBoard(BoardCore):
         blank = self._mode is None and self.profile.blank_until_command
         reply = self._blank_reply if blank else self._reply()
         tells_error = self.error != 0 and not blank
-        if not self.wire.active:
+        if not self.wire:
             self._accept(frame)
             answered = reply
         else:
-            heard, answered = self.wire.exchange(frame, reply)
+            heard, answered = through_wire(self.wire, frame, reply)
             if heard:
                 self._accept(heard)
         if tells_error and answered == reply:
@@ -127,3 +115,18 @@ class EmulatedBoard(BoardCore):
         for encoder, on in zip(self._encoders, compensation, strict=True):
             encoder.compensate(on)
         self._set_enables(enable, *motor_enable)
+
+
+class LoopbackTransport:
+    """`SpiTransport` to a board in the same process, which `receive` calls directly."""
+
+    def __init__(self, receive: Callable[[bytes], bytes]) -> None:
+        self._receive = receive
+
+    def transfer(self, frame: bytes) -> bytes:
+        """Reply of the board, or nothing after `close`."""
+        return self._receive(frame)
+
+    def close(self) -> None:
+        """Disconnect from the board."""
+        self._receive = lambda frame: b''

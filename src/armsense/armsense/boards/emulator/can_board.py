@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from armsense.boards.emulator.core import BoardCore
-from armsense.boards.emulator.motor import MotorPhysics
-from armsense.boards.emulator.profile import BoardProfile, profile_by_name, Recovery
-from armsense.boards.emulator.wire import WireFaults
+from armsense.boards.emulator.core import BoardCore, BoardProfile
+from armsense.boards.emulator.faults import through_wire
 from armsense.boards.protocol import udriver_can as wire_format
-from armsense.boards.protocol.errors import FrameError
-from armsense.boards.protocol.messages import BoardError, MotorCommand
+from armsense.boards.protocol.messages import BoardError, FrameError, MotorCommand
 from armsense.boards.protocol.udriver_can import CommandCode
 from armsense.boards.transport.can_bus import ERROR_BUS_OFF, ERROR_RESTARTED
 
@@ -40,17 +37,12 @@ class EmulatedCanBoard(BoardCore):
 
     bus = 'can'
 
-    def __init__(
-        self, profile: BoardProfile | str = 'udriver_can',
-        motors: tuple[MotorPhysics, MotorPhysics] = (MotorPhysics(), MotorPhysics()),
-        seed: int = 0, **options: Any,
-    ) -> None:
-        """Make a board; see `BoardCore` for the options."""
-        profile = profile_by_name(profile) if isinstance(profile, str) else profile
-        self.wire = WireFaults()
+    def __init__(self, profile: BoardProfile | str = 'udriver_can', *arguments: Any,
+                 **options: Any) -> None:
+        """Make a board; see `BoardCore`."""
         self.outbox: list[CanFrame] = []      # messages to the host, oldest first
         self.bus_off = False
-        super().__init__(profile, motors, seed, **options)
+        super().__init__(profile, *arguments, **options)
 
     def power_cycle(self) -> None:
         """Restart the firmware."""
@@ -67,7 +59,8 @@ class EmulatedCanBoard(BoardCore):
             return
         try:
             if frame.arbitration_id == wire_format.ID_CURRENT_REFERENCE:
-                self._take_currents(*wire_format.decode_currents(frame.data))
+                self._take_currents(*wire_format.decode_pair(
+                    frame.arbitration_id, frame.data))
             elif frame.arbitration_id == wire_format.ID_COMMAND:
                 self._take_command(*wire_format.decode_command(frame.data))
         except FrameError:
@@ -125,7 +118,7 @@ class EmulatedCanBoard(BoardCore):
             self.rollover_error = on
 
     def _enable_system(self, on: bool) -> None:
-        if on and self.error and self.profile.recovery is Recovery.ENABLE_SEQUENCE:
+        if on and self.error and self.profile.recovers_by_enable:
             self.error = BoardError.NONE
             self._error_reported = False
             self._must_see_zero = True
@@ -139,23 +132,15 @@ class EmulatedCanBoard(BoardCore):
         self._set_enables(self.system_enabled, wanted[0], wanted[1])
 
     def _stream(self) -> None:
-        messages = [message for message in self._measurements()
-                    if message.arbitration_id in self._streams]
+        one, two = self.motors
+        measured = {wire_format.ID_CURRENT: (one.measured_current, two.measured_current),
+                    wire_format.ID_POSITION: (one.encoder.position, two.encoder.position),
+                    wire_format.ID_VELOCITY: (one.velocity, two.velocity),
+                    wire_format.ID_ADC: (self.adc[0] / 65536.0, self.adc[1] / 65536.0)}
+        messages = [CanFrame(number, wire_format.encode_pair(number, *pair))
+                    for number, pair in measured.items() if number in self._streams]
         if messages:
             self._send(messages)
-
-    def _measurements(self) -> list[CanFrame]:
-        one, two = self.motors
-        return [
-            CanFrame(wire_format.ID_CURRENT, wire_format.encode_currents(
-                one.measured_current, two.measured_current)),
-            CanFrame(wire_format.ID_POSITION, wire_format.encode_positions(
-                one.encoder.position, two.encoder.position)),
-            CanFrame(wire_format.ID_VELOCITY, wire_format.encode_velocities(
-                one.velocity, two.velocity)),
-            CanFrame(wire_format.ID_ADC, wire_format.encode_adc(
-                self.adc[0] / 65536.0, self.adc[1] / 65536.0)),
-        ]
 
     def _tell_status(self) -> None:
         if self._send([CanFrame(
@@ -179,4 +164,4 @@ class EmulatedCanBoard(BoardCore):
         return True
 
     def _is_lost(self) -> bool:
-        return bool(self.wire) and not self.wire.exchange(b'\x01', b'\x01')[0]
+        return not through_wire(self.wire, b'\x01', b'\x01')[0]

@@ -5,24 +5,28 @@ switches both motors off and stays. The board has no clock of its own: time pass
 
 The plant calls `step` with the shaft state it has just integrated, serves the wire, applies the
 returned torque over the next `dt`, and so on.
+
+Alignment. A direct current ramps up and holds the rotor to a field that makes one electrical turn
+forward and one back. The field pulls like a spring, `kt i sin(a - p theta)`. If the encoder did
+not count one electrical turn within 10 % in each direction, the board reports an encoder error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import sin, tau
+from typing import Any
 
-from armsense.boards.emulator.alignment import Alignment, AlignmentResult
+from armsense.boards.emulator.faults import WireAction
 from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
-from armsense.boards.emulator.profile import BoardProfile, WatchdogArming
 from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
 from armsense.boards.protocol.messages import (
     BoardError,
-    BoardState,
     BoardStatus,
-    build,
     MotorCommand,
-    MotorState,
+    UnknownProtocol,
 )
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
@@ -39,13 +43,49 @@ def _status(system: bool, on_1: bool, on_2: bool, ready_1: bool, ready_2: bool, 
         toggle=(toggle_1, toggle_2), error=error)
 
 
+@dataclass(frozen=True)
+class BoardProfile:
+    """Behaviour of one firmware, apart from its wire format."""
+
+    name: str                                # protocol name
+    watchdog_always: bool = False            # else only while a motor is on with iq != 0
+    recovers_by_enable: bool = False         # system enable, iq 0, motors; else a power-cycle
+    blank_until_command: bool = False        # answers zeros until the first valid command
+    alignment_duration: float = 3.0          # [s]
+    alignment_motion: bool = True            # turn the rotor and check it, or only wait
+    clock_wrap_us: int = 2**30               # [us] the clock behind the timestamp restarts here:
+    #                                          1073.74 s, not a multiple of the 65.536 s wrap
+    status_period: float = 1.0               # [s] CAN status message
+    stream_period: float = 1e-3              # [s] CAN streams
+
+
+PROFILES = {
+    profile.name: profile for profile in (
+        BoardProfile('udriver_spi'),
+        BoardProfile('udriver_can', recovers_by_enable=True),
+        BoardProfile('uomodri', watchdog_always=True, blank_until_command=True),
+        BoardProfile('laas_inhouse', watchdog_always=True, blank_until_command=True),
+    )}
+
+
+def profile_by_name(name: str, **changes: Any) -> BoardProfile:
+    """The profile called `name` with some fields changed, e.g. a shorter alignment.
+
+    Raises:
+        UnknownProtocol: names the valid ones.
+    """
+    if name not in PROFILES:
+        raise UnknownProtocol(name, PROFILES)
+    return replace(PROFILES[name], **changes)
+
+
 class BoardCore:
     """State machine, watchdog and motors of one board."""
 
     bus = ''     # the wire it hangs on: 'spi' or 'can'
 
     def __init__(
-        self, profile: BoardProfile,
+        self, profile: BoardProfile | str,
         motors: tuple[MotorPhysics, MotorPhysics] = (MotorPhysics(), MotorPhysics()),
         seed: int = 0, position_limits: PositionLimits = (None, None),
         start_timestamp_ms: int = 0,
@@ -53,14 +93,14 @@ class BoardCore:
         """Make a board that has just been powered.
 
         Args:
-            profile: firmware behaviour.
+            profile: firmware behaviour, or the name of one.
             motors: constants of the two motors.
             seed: of the current noise.
-            position_limits: per motor the allowed shaft angles (low, high) [rad] for references,
-                only to count unsafe frames; None for no limit.
+            position_limits: see `UnsafeFrames`; None for no limit.
             start_timestamp_ms: value of the board's clock at power-up [ms].
         """
-        self.profile = profile
+        self.profile = profile_by_name(profile) if isinstance(profile, str) else profile
+        self.wire: list[WireAction] = []     # faults that are active on it
         self.motors = (EmulatedMotor(motors[0], 2 * seed), EmulatedMotor(motors[1], 2 * seed + 1))
         self._encoders = (self.motors[0].encoder, self.motors[1].encoder)
         self.unsafe = UnsafeFrames(
@@ -71,7 +111,7 @@ class BoardCore:
         self.lead = 0.0                  # [s] that the shafts have turned on since the last step
         self._turning = (0.0, 0.0)       # [rad/s]
         self._start_us = start_timestamp_ms * 1000
-        self._wrap_us = profile.clock_wrap_us
+        self._wrap_us = self.profile.clock_wrap_us
         self._dt = 0.0
         self._dt_us = 0.0
         self.power_cycle()
@@ -95,16 +135,7 @@ class BoardCore:
 
     def step(self, dt: float, shaft_position: Sequence[float],
              shaft_velocity: Sequence[float]) -> tuple[float, float]:
-        """Advance the board by `dt` [s].
-
-        Args:
-            dt: length of the plant's next step.
-            shaft_position: absolute angles of the two motor shafts now [rad] (2,).
-            shaft_velocity: their velocities [rad/s] (2,).
-
-        Returns:
-            Mean torques on the two motor shafts over the next `dt` [Nm] (2,).
-        """
+        """Advance the board by `dt` [s]; as `BoardRack.step`, for its two motors."""
         if dt != self._dt:
             self._set_step(dt)
         self._uptime_us += self._dt_us
@@ -147,18 +178,6 @@ class BoardCore:
         return _status(self.system_enabled, on_1, on_2, ready_1, ready_2, one.index_detected,
                        two.index_detected, one.index_toggle, two.index_toggle, self.error)
 
-    def state(self, last_index: int = 0) -> BoardState:
-        """What the board would report now."""
-        one, two = self.motors
-        adc_1, adc_2 = self.adc
-        return build(BoardState, (
-            self.status(), self._timestamp_ms,
-            (build(MotorState, (one.encoder.position, one.velocity, one.measured_current,
-                                one.physics.resistance, adc_1, one.power)),
-             build(MotorState, (two.encoder.position, two.velocity, two.measured_current,
-                                two.physics.resistance, adc_2, two.power))),
-            last_index))
-
     def _set_enables(self, system: bool, motor_1: bool, motor_2: bool) -> None:
         """Follow the enable bits unless an error holds the board."""
         on = [system and motor_1, system and motor_2]
@@ -176,14 +195,11 @@ class BoardCore:
                     self.profile.alignment_motion)
 
     def _check_watchdog(self) -> None:
-        if self.error is BoardError.NONE and self._watchdog_armed():
+        armed = self.profile.watchdog_always or any(
+            on and motor.reference != 0.0
+            for on, motor in zip(self._motor_on, self.motors, strict=True))
+        if armed and self.error is BoardError.NONE:
             self.trip(BoardError.RECEIVE_TIMEOUT)
-
-    def _watchdog_armed(self) -> bool:
-        if self.profile.watchdog is WatchdogArming.ALWAYS:
-            return True
-        return any(on and motor.reference != 0.0
-                   for on, motor in zip(self._motor_on, self.motors, strict=True))
 
     def _step_motor(self, number: int, motor: EmulatedMotor, position: float,
                     velocity: float) -> float:
@@ -204,9 +220,9 @@ class BoardCore:
         motor.drive(None, velocity)
         torque = alignment.step(self._dt, motor.encoder.counts, position, velocity)
         motor.power = 1.5 * motor.physics.resistance * alignment.current**2
-        if alignment.result is AlignmentResult.FAILED:
+        if alignment.succeeded is False:
             self.trip(_ENCODER_ERRORS[number])
-        elif alignment.result is AlignmentResult.DONE:
+        elif alignment.succeeded:
             self._alignment[number] = None
             self._aligned[number] = True
             motor.encoder.set_zero()
@@ -219,3 +235,63 @@ class BoardCore:
         self._dt_us = dt * 1e6
         for motor in self.motors:
             motor.set_step(dt)
+
+
+# Ends of the phases as shares of the whole duration.
+_RAMP_END = 0.25
+_FORWARD_END = 0.55
+_BACK_END = 0.85
+_PHASE_ENDS = (_RAMP_END, _FORWARD_END, _BACK_END)
+_TOLERANCE = 0.10
+
+
+class Alignment:
+    """Alignment of one motor after its first enable; `step` until it has succeeded or not."""
+
+    def __init__(self, physics: MotorPhysics, duration: float, motion: bool) -> None:
+        """Prepare an alignment that lasts so long [s]; without `motion` it only waits."""
+        self.sabotaged = False          # fault: the rotor slips
+        self.current = 0.0              # [A] direct current
+        self._physics = physics
+        self._duration = duration
+        self._motion = motion
+        self._elapsed = 0.0
+        self._marks: list[int] = []     # counts at the ends of ramp, forward and back turn
+
+    def step(self, dt: float, counts: int, shaft_position: float, shaft_velocity: float) -> float:
+        """Advance by `dt` [s] and return the torque of the field on the shaft [Nm]."""
+        self._elapsed += dt
+        share = self._elapsed / self._duration
+        if len(self._marks) < 3 and share >= _PHASE_ENDS[len(self._marks)]:
+            self._marks.append(counts)
+        if not self._motion:
+            return 0.0
+        physics = self._physics
+        self.current = physics.alignment_current * min(share / _RAMP_END * 1.5, 1.0)
+        pull = physics.torque_constant * self.current * sin(
+            _field_angle(share) - physics.pole_pairs * shaft_position)
+        return pull - physics.alignment_damping * shaft_velocity
+
+    @property
+    def succeeded(self) -> bool | None:
+        """None until the time is over, then whether the rotor followed."""
+        if self._elapsed < self._duration:
+            return None
+        if self.sabotaged or not self._motion:
+            return not self.sabotaged
+        if len(self._marks) < 3:
+            return False
+        expected = self._physics.counts_per_turn / self._physics.pole_pairs
+        start, turned, back = self._marks
+        allowed = _TOLERANCE * expected
+        return (abs(turned - start - expected) <= allowed
+                and abs(turned - back - expected) <= allowed)
+
+
+def _field_angle(share: float) -> float:
+    """Electrical angle of the field [rad]: still, one turn forward, one turn back, still."""
+    if share < _RAMP_END or share >= _BACK_END:
+        return 0.0
+    if share < _FORWARD_END:
+        return tau * (share - _RAMP_END) / (_FORWARD_END - _RAMP_END)
+    return tau * (_BACK_END - share) / (_BACK_END - _FORWARD_END)

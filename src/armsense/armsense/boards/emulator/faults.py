@@ -8,27 +8,19 @@ or takes them at run time. `FAULTS` lists every kind with its parameters::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
+from operator import setitem
 from random import Random
 from typing import Any
 
-from armsense.boards.emulator.fault_actions import (
-    BoardAction,
-    BoardSwitch,
-    drop_both_ways,
-    FaultAction,
-    freeze_reply,
-    on_command,
-    on_reply,
-)
-from armsense.boards.emulator.wire import flip_bits, shift_bits, swap_crc_words
-from armsense.boards.protocol.errors import ProtocolError
-from armsense.boards.protocol.messages import BoardError
+from armsense.boards.protocol.messages import BoardError, ProtocolError
 
 SPI = 'spi'
 CAN = 'can'
+Parameters = dict[str, Any]
+Damage = Callable[[bytes, Parameters, Random], bytes]    # a frame as it arrives; empty: lost
 
 
 class UnknownFault(ProtocolError):
@@ -45,18 +37,63 @@ class Fault:
     duration: float = inf          # [s]; faults that happen once ignore it
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Fault:
-        """Fault from a configuration entry.
 
-        Raises:
-            UnknownFault: an entry has a key that is no field.
-        """
-        known = {item.name for item in fields(cls)}
-        unknown = set(mapping) - known
-        if unknown:
-            raise UnknownFault(f'{", ".join(sorted(unknown))}; known: {", ".join(sorted(known))}')
-        return cls(**mapping)
+class WireAction:
+    """Damages transfers, each with a probability, until it has damaged `count` of them."""
+
+    def __init__(self, command: Damage, reply: Damage, parameters: Parameters,
+                 random: Random) -> None:
+        self._command = command      # what the board hears
+        self._reply = reply          # what the host hears
+        self._parameters = parameters
+        self._left = float(parameters['count'])       # infinite for no end
+        self._random = random
+        self._hit = self._draw()
+
+    def start(self, board: Any) -> None:
+        """Begin to act on the board's wire."""
+        board.wire.append(self)
+
+    def stop(self, board: Any) -> None:
+        """Act no longer."""
+        board.wire.remove(self)
+
+    def exchange(self, frame: bytes, reply: bytes) -> tuple[bytes, bytes]:
+        """One transfer; decides about the next one."""
+        if self._hit:
+            frame = self._command(frame, self._parameters, self._random)
+            reply = self._reply(reply, self._parameters, self._random)
+        self._left -= self._hit
+        self._hit = self._draw()
+        return frame, reply
+
+    def _draw(self) -> bool:
+        return self._left > 0 and self._random.random() < self._parameters['probability']
+
+
+class BoardAction:
+    """Switches something on the board, or on the rack, on and off."""
+
+    def __init__(self, switch: Callable[[Any, bool], None]) -> None:
+        self._switch = switch
+
+    def start(self, board: Any) -> None:
+        """Switch it on."""
+        self._switch(board, True)
+
+    def stop(self, board: Any) -> None:
+        """Switch it off."""
+        self._switch(board, False)
+
+
+FaultAction = WireAction | BoardAction
+
+
+def through_wire(faults: Iterable[WireAction], frame: bytes, reply: bytes) -> tuple[bytes, bytes]:
+    """Frame as the board hears it and reply as the host hears it."""
+    for fault in faults:
+        frame, reply = fault.exchange(frame, reply)
+    return frame, reply
 
 
 @dataclass(frozen=True)
@@ -64,78 +101,92 @@ class FaultKind:
     """What a fault name means."""
 
     description: str
-    make: Callable[[dict[str, Any], Random], FaultAction]
+    make: Callable[[Parameters, Random], FaultAction]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     buses: tuple[str, ...] = (SPI, CAN)
 
 
-def _once(act: Callable[[Any, dict[str, Any]], None]) -> Callable[..., FaultAction]:
-    return lambda parameters, random: BoardAction(parameters, act)
+def _wire(description: str, command: Damage, reply: Damage, *buses: str,
+          count: float = inf, **defaults: int) -> FaultKind:
+    return FaultKind(description, lambda p, r: WireAction(command, reply, p, r),
+                     {**defaults, 'probability': 1.0, 'count': count}, buses)
 
 
-def _while(switch: Callable[[Any, dict[str, Any], bool], None]) -> Callable[..., FaultAction]:
-    return lambda parameters, random: BoardSwitch(parameters, switch)
+def _on_command(description: str, damage: Damage, **defaults: int) -> FaultKind:
+    return _wire(description, damage, _intact, SPI, **defaults)
 
 
-def _set_item(values: list[bool], parameters: dict[str, Any], on: bool) -> None:
-    values[parameters['motor']] = on
+def _on_reply(description: str, damage: Damage, **defaults: int) -> FaultKind:
+    return _wire(description, _intact, damage, SPI, **defaults)
+
+
+def _once(act: Callable[[Any, Parameters], None]) -> Callable[..., FaultAction]:
+    """What happened stays."""
+    return lambda p, random: BoardAction(lambda board, on: act(board, p) if on else None)
+
+
+def _while(switch: Callable[[Any, Parameters, bool], None]) -> Callable[..., FaultAction]:
+    return lambda p, random: BoardAction(lambda board, on: switch(board, p, on))
+
+
+def _intact(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    return frame
+
+
+def _lost(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    return b''
+
+
+def _flipped(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    """With some different bits inverted."""
+    if not frame:
+        return frame
+    number = int.from_bytes(frame, 'big')
+    for position in random.sample(range(8 * len(frame)), parameters['bits']):
+        number ^= 1 << position
+    return number.to_bytes(len(frame), 'big')
+
+
+def _shifted(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    """As read with a clock some bits late: zeros enter, the last bits are lost."""
+    late = int(parameters['bits'])
+    return (int.from_bytes(frame, 'big') >> late).to_bytes(len(frame), 'big')
+
+
+def _shortened(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    return frame[:-int(parameters['bytes'])]
+
+
+def _first_of_all(frame: bytes, parameters: Parameters, random: Random) -> bytes:
+    """The first reply under the fault in place of the later ones."""
+    first: bytes = parameters.setdefault('first reply', frame)
+    return first
+
+
+def _encoder(board: Any, parameters: Parameters) -> Any:
+    return board.motors[parameters['motor']].encoder
 
 
 FAULTS: dict[str, FaultKind] = {
-    'command_bit_flip': FaultKind(
-        'bits of commands are inverted',
-        lambda p, r: on_command(lambda f: flip_bits(f, p['bits'], r), p, r),
-        {'bits': 1, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'reply_bit_flip': FaultKind(
-        'bits of replies are inverted',
-        lambda p, r: on_reply(lambda f: flip_bits(f, p['bits'], r), p, r),
-        {'bits': 1, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'crc_word_swap': FaultKind(
-        'the checksum of replies has its words exchanged',
-        lambda p, r: on_reply(swap_crc_words, p, r),
-        {'probability': 1.0, 'count': inf}, (SPI,)),
-    'reply_zeros': FaultKind(
-        'replies read as all zeros',
-        lambda p, r: on_reply(lambda f: bytes(len(f)), p, r),
-        {'probability': 1.0, 'count': inf}, (SPI,)),
-    'reply_ones': FaultKind(
-        'replies read as all ones',
-        lambda p, r: on_reply(lambda f: b'\xff' * len(f), p, r),
-        {'probability': 1.0, 'count': inf}, (SPI,)),
-    'command_short': FaultKind(
-        'commands lose their last bytes',
-        lambda p, r: on_command(lambda f: f[:-p['bytes']], p, r),
-        {'bytes': 2, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'reply_short': FaultKind(
-        'replies lose their last bytes',
-        lambda p, r: on_reply(lambda f: f[:-p['bytes']], p, r),
-        {'bytes': 2, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'command_shifted': FaultKind(
-        'commands are read some bits late',
-        lambda p, r: on_command(lambda f: shift_bits(f, p['bits']), p, r),
-        {'bits': 1, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'reply_shifted': FaultKind(
-        'replies are read some bits late',
-        lambda p, r: on_reply(lambda f: shift_bits(f, p['bits']), p, r),
-        {'bits': 1, 'probability': 1.0, 'count': inf}, (SPI,)),
-    'drop': FaultKind(
-        'one transfer is lost in both directions',
-        drop_both_ways, {'probability': 1.0, 'count': 1}),
-    'drop_burst': FaultKind(
-        'several transfers in a row are lost',
-        drop_both_ways, {'probability': 1.0, 'count': 20}),
-    'board_lost': FaultKind(
-        'every transfer is lost: cable off, or board without power',
-        drop_both_ways, {'probability': 1.0, 'count': inf}),
-    'stale_reply': FaultKind(
-        'the last reply is repeated',
-        freeze_reply, {'probability': 1.0, 'count': inf}, (SPI,)),
-    'stale_index': FaultKind(
-        'the reported command index stands still',
-        _while(lambda board, p, on: setattr(board, 'index_frozen', on)), buses=(SPI,)),
-    'stale_timestamp': FaultKind(
-        'the reported timestamp stands still',
-        _while(lambda board, p, on: setattr(board, 'timestamp_frozen', on)), buses=(SPI,)),
+    'command_bit_flip': _on_command('bits of commands are inverted', _flipped, bits=1),
+    'reply_bit_flip': _on_reply('bits of replies are inverted', _flipped, bits=1),
+    'crc_word_swap': _on_reply('the checksum of replies has its words exchanged',
+                               lambda f, p, r: f[:-4] + f[-2:] + f[-4:-2]),
+    'reply_zeros': _on_reply('replies read as all zeros', lambda f, p, r: bytes(len(f))),
+    'reply_ones': _on_reply('replies read as all ones', lambda f, p, r: b'\xff' * len(f)),
+    'command_short': _on_command('commands lose their last bytes', _shortened, bytes=2),
+    'reply_short': _on_reply('replies lose their last bytes', _shortened, bytes=2),
+    'command_shifted': _on_command('commands are read some bits late', _shifted, bits=1),
+    'reply_shifted': _on_reply('replies are read some bits late', _shifted, bits=1),
+    'drop': _wire('one transfer is lost in both directions', _lost, _lost, SPI, CAN, count=1),
+    'drop_burst': _wire('several transfers in a row are lost', _lost, _lost, SPI, CAN, count=20),
+    'board_lost': _wire('every transfer is lost: cable off, or board without power', _lost, _lost,
+                        SPI, CAN),
+    'stale_reply': _on_reply('the last reply is repeated', _first_of_all),
+    'stale_index': FaultKind('the reported command index stands still', _while(
+        lambda board, p, on: setattr(board, 'index_frozen', on)), buses=(SPI,)),
+    'stale_timestamp': FaultKind('the reported timestamp stands still', _while(
+        lambda board, p, on: setattr(board, 'timestamp_frozen', on)), buses=(SPI,)),
     'timestamp_near_wrap': FaultKind(
         'the clock jumps to shortly before its 16-bit wrap at 65.536 s',
         _once(lambda board, p: board.set_uptime(65.536 - p['lead'])), {'lead': 0.05}, (SPI,)),
@@ -143,40 +194,29 @@ FAULTS: dict[str, FaultKind] = {
         'the clock jumps to shortly before the overflow at 1073.74 s',
         _once(lambda board, p: board.set_uptime(
             board.profile.clock_wrap_us * 1e-6 - p['lead'])), {'lead': 0.05}, (SPI,)),
-    'watchdog_trip': FaultKind(
-        'the board trips as if the host had been silent',
-        _once(lambda board, p: board.trip(BoardError.RECEIVE_TIMEOUT))),
-    'board_reset': FaultKind(
-        'the firmware restarts in motion: ready drops, position re-zeroed',
-        _once(lambda board, p: board.power_cycle())),
-    'alignment_failure': FaultKind(
-        'the rotor slips while aligning',
-        _while(lambda board, p, on: _set_item(board.alignment_fails, p, on)), {'motor': 0}),
-    'index_missing': FaultKind(
-        'index pulses are not seen',
-        _while(lambda board, p, on: setattr(
-            board.motors[p['motor']].encoder, 'index_hidden', on)), {'motor': 0}),
-    'encoder_fault': FaultKind(
-        'the board reports an encoder error',
-        _once(lambda board, p: board.trip(
-            (BoardError.ENCODER_1, BoardError.ENCODER_2)[p['motor']])), {'motor': 0}),
+    'watchdog_trip': FaultKind('the board trips as if the host had been silent', _once(
+        lambda board, p: board.trip(BoardError.RECEIVE_TIMEOUT))),
+    'board_reset': FaultKind('the firmware restarts in motion: ready drops, position re-zeroed',
+                             _once(lambda board, p: board.power_cycle())),
+    'alignment_failure': FaultKind('the rotor slips while aligning', _while(
+        lambda board, p, on: setitem(board.alignment_fails, p['motor'], on)), {'motor': 0}),
+    'index_missing': FaultKind('index pulses are not seen', _while(
+        lambda board, p, on: setattr(_encoder(board, p), 'index_hidden', on)), {'motor': 0}),
+    'encoder_fault': FaultKind('the board reports an encoder error', _once(
+        lambda board, p: board.trip((BoardError.ENCODER_1, BoardError.ENCODER_2)[p['motor']])),
+        {'motor': 0}),
     'lost_counts': FaultKind(
         'the encoder misses counts: the position is wrong from then on',
-        _once(lambda board, p: board.motors[p['motor']].encoder.slip(-p['counts'])),
-        {'motor': 0, 'counts': 64}),
-    'rollover': FaultKind(
-        'the turn counter passes 128 turns',
-        _once(lambda board, p: board.motors[p['motor']].encoder.slip(
-            128 * board.motors[p['motor']].physics.counts_per_turn)), {'motor': 0}),
-    'driver_fault': FaultKind(
-        'the power stage reports a fault',
-        _once(lambda board, p: board.trip(BoardError.OTHER))),
-    'swapped_boards': FaultKind(
-        'the chip-selects of two boards are exchanged',
-        _while(lambda rack, p, on: rack.swap(p['board'], p['other'])), {'other': 1}),
-    'can_bus_off': FaultKind(
-        'the CAN controller goes off the bus',
-        _while(lambda board, p, on: board.set_bus_off(on)), buses=(CAN,)),
+        _once(lambda board, p: _encoder(board, p).slip(-p['counts'])), {'motor': 0, 'counts': 64}),
+    'rollover': FaultKind('the turn counter passes 128 turns', _once(
+        lambda board, p: _encoder(board, p).slip(128 * _encoder(board, p).counts_per_turn)),
+        {'motor': 0}),
+    'driver_fault': FaultKind('the power stage reports a fault', _once(
+        lambda board, p: board.trip(BoardError.OTHER))),
+    'swapped_boards': FaultKind('the chip-selects of two boards are exchanged', _while(
+        lambda rack, p, on: rack.swap(p['board'], p['other'])), {'other': 1}),
+    'can_bus_off': FaultKind('the CAN controller goes off the bus', _while(
+        lambda board, p, on: board.set_bus_off(on)), buses=(CAN,)),
 }
 
 ON_RACK = frozenset({'swapped_boards'})      # these act on the rack, not on one board

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from armsense.boards.emulator.encoder import Encoder
-from armsense.boards.emulator.motor import References
-from armsense.boards.protocol.messages import MotorCommand
+from armsense.boards.emulator.motor import Encoder, References
 
 PositionLimits = tuple[tuple[float, float] | None, tuple[float, float] | None]
 
@@ -16,15 +14,10 @@ _LIMIT_STEP = 0.125    # [A] a current limit is rounded down by less than this
 
 @dataclass
 class UnsafeFrames:
-    """Unsafe frames seen by one board, by reason. The board still acts as a board would.
+    """Unsafe frames seen by one board, by reason. The board still acts as a board would."""
 
-    Attributes:
-        max_current: what each motor may be asked for [A].
-        position_limits: shaft angles (low, high) [rad] a position reference may have, per motor.
-    """
-
-    max_current: tuple[float, float]
-    position_limits: PositionLimits = (None, None)
+    max_current: tuple[float, float]     # [A] what each motor may be asked for
+    position_limits: PositionLimits = (None, None)   # [rad] shaft angles that references may have
     current: int = 0             # feed-forward or limit above the motor's maximum current
     after_error: int = 0         # asked for torque after the board had reported an error
     position: int = 0            # position reference beyond the limits
@@ -36,15 +29,12 @@ class UnsafeFrames:
 
     def inspect(self, number: int, command: References, error_reported: bool,
                 encoder: Encoder) -> None:
-        """Look at the command for one enabled motor.
+        """Look at the command for one enabled motor (0 or 1).
 
-        Args:
-            number: 0 or 1.
-            command: what the frame asks for.
-            error_reported: the host has been told of an error before it sent this frame.
-            encoder: of the motor, to know where its position counts from.
+        `error_reported`: the host has been told of an error before it sent this frame. The encoder
+        is the motor's, to know where its position counts from.
         """
-        position, _, current, kp, _, limit, _ = command
+        position, velocity, current, kp, kd, limit, ki = command
         limits = self.position_limits[number] if kp > 0.0 else None
         maximum = self.max_current[number] + _SLACK
         if -limit <= current <= limit <= maximum and not (error_reported or limits):
@@ -57,7 +47,8 @@ class UnsafeFrames:
             self.current += 1
             self.last = (f'motor {number}: current limit {limit:.3f} A; '
                          f'maximum {self.max_current[number]:.3f} A')
-        if error_reported and asks_for_torque(MotorCommand(*command)):
+        # Zero, or pure damping of the standing shaft, asks for no torque.
+        if error_reported and (current or kp or ki or (kd and velocity)):
             self.after_error += 1
             self.last = f'motor {number}: torque asked for after a reported error'
         if limits is not None:
@@ -66,8 +57,3 @@ class UnsafeFrames:
                 self.position += 1
                 self.last = (f'motor {number}: reference {angle:.4f} rad beyond '
                              f'[{limits[0]:.4f}, {limits[1]:.4f}]')
-
-
-def asks_for_torque(command: MotorCommand) -> bool:
-    """True unless the command is zero or pure damping of the standing shaft."""
-    return bool(command.current or command.kp or command.ki or (command.kd and command.velocity))

@@ -10,10 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.base.cell_calibration import calibrate_cell, CalibrationFile, CellCalibration
-from armsense.boards.load_cells.reading import Counts
 from armsense.errors import ArmsenseError, BadValue
 from armsense.schema import quantity
 from armsense.types import Array, Flags
+
+
+class Counts(NamedTuple):
+    """One set of readings; None where a cell did not answer or is at the end of its range."""
+
+    values: tuple[int | None, ...]
+    saturated: tuple[bool, ...]
+    seq: int | None = None   # counter of the sender, where it has one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +48,6 @@ class CellMonitor:
     """Calibration, tare and health of m cells."""
 
     def __init__(self, calibration: CalibrationFile, options: MonitorOptions) -> None:
-        """For calibrated cells."""
         self.options = options
         self._set_calibration(calibration)
         m = len(calibration.cells)
@@ -78,9 +84,9 @@ class CellMonitor:
         stale = now - self._heard > self.options.stale_time
         frozen = ~stale & (now - self._changed > self.options.frozen_time)
         over = ~stale & (self._saturated | (np.abs(total) >= self.options.capacity))
-        problems = tuple(
-            f'cell {k + 1}: {_WHY[why]}' for why, flags in enumerate((stale, over, frozen))
-            for k in np.flatnonzero(flags))
+        found = {'no reading': stale, 'saturated or overloaded': over, 'frozen': frozen}
+        problems = tuple(f'cell {k + 1}: {why}' for why, flags in found.items()
+                         for k in np.flatnonzero(flags))
         valid = ~(stale | over | frozen)
         return CellState(np.where(np.isfinite(total), total - self._tare, 0.0), valid, problems)
 
@@ -136,6 +142,3 @@ class CellMonitor:
             silent = ', '.join(str(k + 1) for k in np.flatnonzero(~np.isfinite(counts[-1])))
             raise ArmsenseError(f'cell {silent} has not answered yet')
         return np.nanmean(counts, axis=0), np.abs(self._gain) * np.nanstd(counts, axis=0)
-
-
-_WHY = ('no reading', 'saturated or overloaded', 'frozen')

@@ -1,13 +1,103 @@
-"""Readings from a microcontroller on a serial line (see `line_format`)."""
+r"""Readings as lines of text, from a microcontroller on a serial line.
+
+    LC,<seq>,<cell 1>,<cell 2>,...*<crc>\n
+
+- `seq`: 0 ... 65535, one more with every line; gaps show lost lines.
+- a cell: decimal counts with sign; `-` where its converter did not answer, `+` where it is at the
+  end of its range.
+- `crc`: CRC-16/CCITT-FALSE (polynomial 0x1021, start 0xFFFF) of all characters before `*`, four
+  hexadecimal digits.
+
+Example: `LC,17,8388,-120,-,99*` and its checksum. A carriage return before the newline is allowed.
+"""
 
 from __future__ import annotations
 
+import binascii
+from contextlib import suppress
 from glob import glob
+import re
 from typing import Any
 
-from armsense.boards.load_cells.line_format import LineReader
-from armsense.boards.load_cells.reading import Counts
-from armsense.boards.transport.base import TransportUnavailable
+from armsense.boards.load_cells.cell_monitor import Counts
+from armsense.errors import ArmsenseError, TransportUnavailable
+
+MAX_LINE = 512        # [byte] longer lines are noise
+MAX_COUNT = 2**31
+SEQ_MODULUS = 65536
+_LINE = re.compile(rb'LC,(\d{1,5})((?:,(?:[+-]?\d{1,10}|[+-]))+)\*([0-9A-Fa-f]{4})\r?')
+
+
+class BadLine(ArmsenseError):
+    """Bytes that are no reading; the text says why."""
+
+
+def checksum(body: bytes) -> int:
+    """CRC-16/CCITT-FALSE."""
+    return binascii.crc_hqx(body, 0xFFFF)
+
+
+def parse_line(line: bytes, cells: int | None = None) -> Counts:
+    """Readings of one line without its newline; without `cells` it may have any number of them.
+
+    Raises:
+        BadLine: Not a line of this format, wrong checksum, or another number of cells.
+    """
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise BadLine(f'not a reading: {line[:40]!r}')
+    body = line[:line.index(b'*')]
+    if checksum(body) != int(match[3], 16):
+        raise BadLine(f'checksum {match[3].decode()} is not {checksum(body):04X}')
+    seq = int(match[1])
+    words = match[2][1:].split(b',')
+    if seq >= SEQ_MODULUS or (cells is not None and len(words) != cells):
+        raise BadLine(f'{len(words)} cells and counter {seq}; '
+                      f'expected {cells} cells and a counter below {SEQ_MODULUS}')
+    values = tuple(None if word in (b'-', b'+') else int(word) for word in words)
+    if any(value is not None and abs(value) > MAX_COUNT for value in values):
+        raise BadLine(f'a cell of more than {MAX_COUNT} counts')
+    return Counts(values, tuple(word == b'+' for word in words), seq)
+
+
+class LineReader:
+    """Lines out of a stream that may begin anywhere and may contain anything."""
+
+    def __init__(self, cells: int | None = None) -> None:
+        self.problems = {'bad lines': 0, 'lost lines': 0}
+        self.last_error = ''
+        self._cells = cells
+        self._buffer = b''
+        self._seq: int | None = None
+        self._synchronised = False    # the first piece of a stream is usually half a line
+
+    def feed(self, data: bytes) -> list[Counts]:
+        """All complete readings, oldest first."""
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b'\n')
+        if len(self._buffer) > MAX_LINE:
+            self._buffer = self._buffer[-MAX_LINE:]
+            self._complain('no end of line')
+        found = []
+        for line in lines:
+            try:
+                counts = parse_line(line, self._cells)
+            except BadLine as error:
+                if self._synchronised and line:
+                    self._complain(str(error))
+                self._synchronised = True
+                continue
+            self._synchronised = True
+            if counts.seq is not None and self._seq is not None:
+                self.problems['lost lines'] += (counts.seq - self._seq - 1) % SEQ_MODULUS
+            self._seq = counts.seq
+            found.append(counts)
+        return found
+
+    def _complain(self, error: str) -> None:
+        self.problems['bad lines'] += 1
+        self.last_error = error
+
 
 CHUNK = 4096   # [byte]
 
@@ -16,12 +106,7 @@ class SerialSource:
     """Newest line of a serial port; a port that disappears is opened again."""
 
     def __init__(self, port: str, baud_rate: int, cells: int) -> None:
-        """Open a port.
-
-        Args:
-            port: Such as /dev/ttyACM0.
-            baud_rate: [bit/s].
-            cells: Number of cells in a line.
+        """Open a port such as /dev/ttyACM0 at so many [bit/s].
 
         Raises:
             TransportUnavailable: The port cannot be opened.
@@ -33,13 +118,12 @@ class SerialSource:
 
     @property
     def problems(self) -> dict[str, int]:
-        """See CellSource."""
         return {**self._reader.problems, 'lost connections': self._lost}
 
     def read(self) -> Counts | None:
-        """See CellSource."""
         if self._serial is None:
-            self._reopen()
+            with suppress(TransportUnavailable):
+                self._serial = _open(self._port, self._baud_rate)
             return None
         try:
             data = self._serial.read(CHUNK)
@@ -51,15 +135,8 @@ class SerialSource:
         return found[-1] if found else None
 
     def close(self) -> None:
-        """See CellSource."""
         if self._serial is not None:
             self._serial.close()
-            self._serial = None
-
-    def _reopen(self) -> None:
-        try:
-            self._serial = _open(self._port, self._baud_rate)
-        except TransportUnavailable:
             self._serial = None
 
 

@@ -1,4 +1,6 @@
-"""What a dual-motor board is told and what it answers, in SI units on the motor side of the gear.
+"""What a dual-motor board is told and answers, and what can be wrong with a frame, by name.
+
+Everything is in SI units on the motor side of the gear.
 
 NamedTuples rather than dataclasses: a board cycle makes six of them a thousand times a second, and
 they are built four times as fast.
@@ -6,10 +8,30 @@ they are built four times as fast.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
-from math import nan
+from math import nan, tau
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+# Wire units: how many least significant bits make one SI unit. The boards count turns, thousands
+# of turns per minute (krpm) and amperes in fixed point.
+TURN = tau                    # [rad] one turn
+KRPM = 1000.0 * TURN / 60.0   # [rad/s] one krpm
+
+POSITION_PER_RAD = 2.0**24 / TURN          # [LSB/rad] i32, +-128 turns
+VELOCITY_PER_RAD_S = 2.0**11 / KRPM        # [LSB s/rad] i16, +-16 krpm
+CURRENT_PER_A = 2.0**10                    # [LSB/A] i16, +-32 A
+LIMIT_PER_A = 2.0**3                       # [LSB/A] u8, 31.875 A
+KP_PER_A_RAD = 2.0**11 * TURN              # [LSB rad/A] u16, 32 A/turn
+KD_PER_A_S_RAD = 2.0**10 * KRPM            # [LSB rad/(A s)] u16, 64 A/krpm
+RESISTANCE_PER_OHM = 2.0**15               # [LSB/Ohm] u16, 2 Ohm
+KI_PER_A_RAD_S = 2.0**7 * TURN             # [LSB rad s/A] u16, 512 A/(turn s); laas_inhouse only
+POWER_PER_W = 2.0**6                       # [LSB/W] i16, +-512 W; laas_inhouse only
+
+Q24 = 2.0**24                              # [LSB/1] CAN fixed point, +-128 of any unit
+
+ROLLOVER_TURNS = 128                       # the 32-bit position wraps at +- this many turns
 
 _T = TypeVar('_T')
 
@@ -84,15 +106,9 @@ class BoardStatus(int):
         return bool(self & 0x0100), bool(self & 0x0080)
 
     @property
-    def error_code(self) -> int:
-        """The four error bits as they are (some values have no name)."""
-        return self & 0xF
-
-    @property
     def error(self) -> BoardError:
         """The error by name; codes without one are `OTHER`."""
-        code = self & 0xF
-        return _ERRORS.get(code, BoardError.OTHER)
+        return _ERRORS.get(self & 0xF, BoardError.OTHER)
 
     @classmethod
     def build(
@@ -139,3 +155,48 @@ class BoardState(NamedTuple):
     def is_blank(self) -> bool:
         """The board has accepted no command since power-up (uomodri answers zeros until then)."""
         return not (self.status or self.timestamp_ms or self.last_index)
+
+
+class ProtocolError(ValueError):
+    """Base of all protocol errors."""
+
+
+class UnknownProtocol(ProtocolError):
+    """No protocol has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f'{name!r}; known: {", ".join(sorted(known))}')
+
+
+class NonFiniteValue(ProtocolError):
+    """NaN or infinity where the wire needs a number: refused, since no saturation is right."""
+
+    def __init__(self, field: str, value: float) -> None:
+        super().__init__(f'{field} = {value!r}; valid: any finite number')
+
+
+class FrameError(ProtocolError):
+    """A received frame that cannot be believed."""
+
+
+class WrongLength(FrameError):
+    """A short or long frame."""
+
+    def __init__(self, length: int, expected: int) -> None:
+        super().__init__(f'{length} bytes; expected {expected}')
+
+
+class BadCrc(FrameError):
+    """The checksum does not match: bits were flipped, lost or shifted."""
+
+
+class SwappedCrc(BadCrc):
+    """The checksum is right but its two 16-bit words are exchanged: a firmware/host mismatch."""
+
+
+class AllZeros(FrameError):
+    """Nothing pulled the line up: board without power, or a line shorted to ground."""
+
+
+class AllOnes(FrameError):
+    """Nothing pulled the line down: board absent, or chip-select not wired."""

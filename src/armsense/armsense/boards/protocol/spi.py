@@ -22,29 +22,30 @@ a current limit is rounded down, because a limit must hold. NaN and infinity rai
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import isfinite, nan
-from struct import error as StructError
-from struct import Struct
 from typing import Any
 from zlib import crc32
 
-from armsense.boards.protocol.errors import (
+from armsense.boards.protocol.messages import (
     AllOnes,
     AllZeros,
     BadCrc,
-    FrameError,
-    NonFiniteValue,
-    SwappedCrc,
-    WrongLength,
-)
-from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardState,
     build,
+    CURRENT_PER_A,
+    FrameError,
     MotorCommand,
     MotorState,
+    NonFiniteValue,
+    POSITION_PER_RAD,
+    POWER_PER_W,
     read_status,
+    RESISTANCE_PER_OHM,
+    SwappedCrc,
+    UnknownProtocol,
+    VELOCITY_PER_RAD_S,
+    WrongLength,
 )
 from armsense.boards.protocol.spi_fields import (
     gain_bytes,
@@ -53,13 +54,6 @@ from armsense.boards.protocol.spi_fields import (
     mode_word,
     read_gains,
     read_mode,
-)
-from armsense.boards.protocol.units import (
-    CURRENT_PER_A,
-    POSITION_PER_RAD,
-    POWER_PER_W,
-    RESISTANCE_PER_OHM,
-    VELOCITY_PER_RAD_S,
 )
 
 # CRC-32/MPEG-2: polynomial 0x04C11DB7, start 0xFFFFFFFF, not reflected, no final xor. `zlib.crc32`
@@ -78,9 +72,8 @@ def crc_bytes(data: bytes) -> bytes:
 
 def crc_bytes_low_word_first(data: bytes) -> bytes:
     """CRC-32/MPEG-2 of `data` with its 16-bit words exchanged, as sensor frames carry it."""
-    reflected = crc32(data.translate(_REVERSED)) ^ 0xFFFFFFFF
-    return (reflected >> 16 | (reflected & 0xFFFF) << 16).to_bytes(4, 'little').translate(
-        _REVERSED)
+    crc = crc_bytes(data)
+    return crc[2:] + crc[:2]
 
 
 def has_crc(frame: bytes) -> bool:
@@ -91,19 +84,7 @@ def has_crc(frame: bytes) -> bool:
 
 def has_crc_low_word_first(frame: bytes) -> bool:
     """Whether the last four bytes are `crc_bytes_low_word_first` of those before them."""
-    data, low, high = _data_and_words(len(frame)).unpack(frame.translate(_REVERSED))
-    return bool(crc32(data) ^ 0xFFFFFFFF == high | low << 16)
-
-
-def crc32_mpeg2(data: bytes) -> int:
-    """CRC-32/MPEG-2 of `data` as a number."""
-    return int.from_bytes(crc_bytes(data), 'big')
-
-
-@lru_cache
-def _data_and_words(length: int) -> Struct:
-    """Splits a frame of `length` bytes into its data and the two words of its checksum."""
-    return Struct(f'<{length - 4}sHH')
+    return has_crc(frame[:-4] + frame[-2:] + frame[-4:-2])
 
 
 # Blocks of bytes that are converted apart: gains and limits of a command, power in a state.
@@ -132,18 +113,14 @@ class SpiProtocol:
     _sensor: Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, 'frame_length', 38 if self.has_ki_and_power else 34)
-        object.__setattr__(self, '_least_limit', 1 if self.zero_limit else 0)
         extended = self.has_ki_and_power
-        object.__setattr__(self, '_command', _COMMAND_EXTENDED if extended else _COMMAND)
-        object.__setattr__(self, '_sensor', _SENSOR_EXTENDED if extended else _SENSOR)
+        vars(self).update(      # once for all: a frozen dataclass has no other way
+            frame_length=38 if extended else 34, _least_limit=1 if self.zero_limit else 0,
+            _command=_COMMAND_EXTENDED if extended else _COMMAND,
+            _sensor=_SENSOR_EXTENDED if extended else _SENSOR)
 
     def encode_command(self, command: BoardCommand, index: int | None = None) -> bytes:
-        """Frame that tells the board `command`.
-
-        Args:
-            command: what to tell.
-            index: replaces the command's own index.
+        """Frame that tells the board `command`, under another index than its own if one is given.
 
         Raises:
             NonFiniteValue: a field is NaN or infinite.
@@ -167,10 +144,7 @@ class SpiProtocol:
 
     def pack_command(self, *numbers: Any) -> bytes:
         """Frame of a command whose numbers are in units of the wire; see `unpack_command`."""
-        try:
-            body = self._command.pack(*numbers)
-        except StructError:     # costs nothing in the usual case that everything fits
-            body = self._command.pack_saturated(numbers)
+        body = self._command.pack(*numbers)
         return body + crc_bytes(body)
 
     def decode_command(self, frame: bytes) -> BoardCommand:
@@ -224,17 +198,14 @@ class SpiProtocol:
 
     def pack_state(self, *numbers: Any) -> bytes:
         """Frame of a state whose numbers are in units of the wire; see `unpack_state`."""
-        try:
-            body = self._sensor.pack(*numbers)
-        except StructError:
-            body = self._sensor.pack_saturated(numbers)
+        body = self._sensor.pack(*numbers)
         return body + crc_bytes_low_word_first(body)
 
     def power_bytes(self, power_1: float, power_2: float) -> bytes:
         """Input powers [W] on the wire; nothing where the protocol has no place for them."""
         if not self.has_ki_and_power:
             return b''
-        return _POWER.pack_saturated((round(power_1 * POWER_PER_W), round(power_2 * POWER_PER_W)))
+        return _POWER.pack(round(power_1 * POWER_PER_W), round(power_2 * POWER_PER_W))
 
     def decode_state(self, frame: bytes) -> BoardState:
         """What the board answers in `frame`.
@@ -292,3 +263,27 @@ def _non_finite(motors: tuple[Any, Any]) -> NonFiniteValue:
             if not isfinite(value):
                 return NonFiniteValue(f'motor {number} {name}', value)
     return NonFiniteValue('timeout_ms', nan)
+
+
+SPI_PROTOCOLS = {protocol.name: protocol for protocol in (
+    SpiProtocol(name='udriver_spi', limit_high_byte_is_motor_1=False, zero_limit=0.0,
+                min_interval=0.7e-3,
+                description='Open Dynamic Robot Initiative udriver, 34-byte frame'),
+    SpiProtocol(name='uomodri', limit_high_byte_is_motor_1=True, zero_limit=10.0,
+                description='LAAS uOmodri, 34-byte frame'),
+    SpiProtocol(name='laas_inhouse', limit_high_byte_is_motor_1=True, zero_limit=10.0,
+                has_ki_and_power=True, verified=False,
+                description='uomodri frame with ki and input power, 38 bytes; our layout, '
+                            'unverified on hardware'),
+)}
+
+
+def by_name(name: str) -> SpiProtocol:
+    """The SPI protocol called `name`.
+
+    Raises:
+        UnknownProtocol: names the valid ones.
+    """
+    if name not in SPI_PROTOCOLS:
+        raise UnknownProtocol(name, SPI_PROTOCOLS)
+    return SPI_PROTOCOLS[name]

@@ -24,12 +24,14 @@ from math import isfinite
 from struct import Struct
 from typing import NamedTuple
 
-from armsense.boards.protocol.errors import NonFiniteValue, WrongLength
-from armsense.boards.protocol.messages import BoardStatus
-from armsense.boards.protocol.units import KRPM, Q24, TURN
-
-NAME = 'udriver_can'
-BITRATE = 1_000_000      # [bit/s]
+from armsense.boards.protocol.messages import (
+    BoardStatus,
+    KRPM,
+    NonFiniteValue,
+    Q24,
+    TURN,
+    WrongLength,
+)
 
 ID_COMMAND = 0x000
 ID_CURRENT_REFERENCE = 0x005
@@ -40,6 +42,9 @@ ID_VELOCITY = 0x040
 ID_ADC = 0x050
 ID_INDEX = 0x060
 
+# Messages with one value per motor and the unit that they count in: A, rad, rad/s, share.
+UNITS = {ID_CURRENT_REFERENCE: 1.0, ID_CURRENT: 1.0, ID_POSITION: TURN, ID_VELOCITY: KRPM,
+         ID_ADC: 1.0}
 STREAM_IDS = (ID_CURRENT, ID_POSITION, ID_VELOCITY, ID_ADC)
 
 _PAIR = Struct('>ii')
@@ -63,13 +68,6 @@ class CommandCode(IntEnum):
     ROLLOVER_ERROR = 31
 
 
-class Command(NamedTuple):
-    """Payload of id 0x000."""
-
-    code: int
-    value: int
-
-
 class IndexEvent(NamedTuple):
     """Payload of id 0x060: where the index pulse of a motor was seen."""
 
@@ -82,52 +80,23 @@ def encode_command(code: CommandCode, value: int) -> bytes:
     return _COMMAND.pack(value, code)
 
 
-def decode_command(payload: bytes) -> Command:
+def decode_command(payload: bytes) -> tuple[int, int]:
     """Command code and value; unknown codes are left to the board, which ignores them."""
     value, code = _unpack(_COMMAND, payload)
-    return Command(code, value)
+    return code, value
 
 
-def encode_currents(current_1: float, current_2: float) -> bytes:
-    """Payload of two quadrature currents [A]."""
-    return _pack_pair(current_1, current_2)
+def encode_pair(identifier: int, one: float, two: float) -> bytes:
+    """Payload of a message of this id with the values of both motors, in SI units."""
+    unit = UNITS[identifier]
+    return _PAIR.pack(_q24(one / unit, 'motor 1'), _q24(two / unit, 'motor 2'))
 
 
-def decode_currents(payload: bytes) -> tuple[float, float]:
-    """Two quadrature currents [A]."""
-    return _unpack_pair(payload)
-
-
-def encode_positions(position_1: float, position_2: float) -> bytes:
-    """Payload of two motor angles [rad]."""
-    return _pack_pair(position_1 / TURN, position_2 / TURN)
-
-
-def decode_positions(payload: bytes) -> tuple[float, float]:
-    """Two motor angles [rad]."""
-    one, two = _unpack_pair(payload)
-    return one * TURN, two * TURN
-
-
-def encode_velocities(velocity_1: float, velocity_2: float) -> bytes:
-    """Payload of two motor velocities [rad/s]."""
-    return _pack_pair(velocity_1 / KRPM, velocity_2 / KRPM)
-
-
-def decode_velocities(payload: bytes) -> tuple[float, float]:
-    """Two motor velocities [rad/s]."""
-    one, two = _unpack_pair(payload)
-    return one * KRPM, two * KRPM
-
-
-def encode_adc(adc_1: float, adc_2: float) -> bytes:
-    """Payload of two analogue readings [1]."""
-    return _pack_pair(adc_1, adc_2)
-
-
-def decode_adc(payload: bytes) -> tuple[float, float]:
-    """Two analogue readings [1]."""
-    return _unpack_pair(payload)
+def decode_pair(identifier: int, payload: bytes) -> tuple[float, float]:
+    """Values of both motors in a message of this id, in SI units."""
+    one, two = _unpack(_PAIR, payload)
+    unit = UNITS[identifier]
+    return one / Q24 * unit, two / Q24 * unit
 
 
 def encode_status(status: BoardStatus) -> bytes:
@@ -135,7 +104,7 @@ def encode_status(status: BoardStatus) -> bytes:
     (enabled_1, enabled_2), (ready_1, ready_2) = status.motor_enabled, status.motor_ready
     return bytes([
         status.system_enabled | enabled_1 << 1 | ready_1 << 2 | enabled_2 << 3 | ready_2 << 4
-        | (status.error_code & 0x7) << 5])
+        | (status & 0x7) << 5])
 
 
 def decode_status(payload: bytes) -> BoardStatus:
@@ -163,15 +132,6 @@ def _q24(value: float, name: str) -> int:
     if not isfinite(value):
         raise NonFiniteValue(name, value)
     return min(max(round(value * Q24), -0x80000000), 0x7FFFFFFF)
-
-
-def _pack_pair(one: float, two: float) -> bytes:
-    return _PAIR.pack(_q24(one, 'motor 1'), _q24(two, 'motor 2'))
-
-
-def _unpack_pair(payload: bytes) -> tuple[float, float]:
-    one, two = _unpack(_PAIR, payload)
-    return one / Q24, two / Q24
 
 
 def _unpack(layout: Struct, payload: bytes) -> tuple[int, int]:

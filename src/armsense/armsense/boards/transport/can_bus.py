@@ -12,19 +12,18 @@ import select
 import socket
 from struct import Struct
 from time import monotonic
-from typing import Any
 
 import can
 
-from armsense.boards.transport.base import TransportUnavailable
-from armsense.boards.transport.seqpacket import connect_seqpacket
+from armsense.boards.transport.seqpacket import connect_seqpacket, MAX_PACKET
+from armsense.errors import TransportUnavailable
 
 # Error classes of Linux error frames (linux/can/error.h).
 ERROR_BUS_OFF = 0x40
 ERROR_RESTARTED = 0x100
+BITRATE = 1_000_000      # [bit/s]; SocketCAN takes it from `ip link`
 
 _FRAME = Struct('=IBB')      # arbitration id, kind, length; then the data
-MAX_PACKET = _FRAME.size + 8
 
 # Kinds of packets. The last two exist only between `SeqpacketBus` and an emulated bus: they keep
 # a lock-step run going, without waiting for a timeout, when a bus carries nothing.
@@ -48,15 +47,8 @@ def unpack_message(packet: bytes) -> tuple[int, bytes, int]:
 class SeqpacketBus(can.BusABC):
     """CAN bus of one emulated board behind a Unix SEQPACKET socket."""
 
-    def __init__(self, channel: str, connect_timeout: float = 0.0,
-                 can_filters: Any = None, **kwargs: object) -> None:
-        """Connect to an emulated board.
-
-        Args:
-            channel: socket path.
-            connect_timeout: how long to wait for the socket to appear [s].
-            can_filters: as for any python-can bus.
-            **kwargs: options of other interfaces (bitrate, …) have no meaning here.
+    def __init__(self, channel: str, connect_timeout: float = 0.0) -> None:
+        """Connect to the socket path `channel`, waiting for it to appear [s].
 
         Raises:
             TransportUnavailable: nothing listens on the path.
@@ -68,7 +60,7 @@ class SeqpacketBus(can.BusABC):
         self._poll.register(self._socket, select.POLLIN)
         self._state = can.BusState.ACTIVE
         self.channel_info = f'seqpacket {channel}'
-        super().__init__(channel=channel, can_filters=can_filters, **kwargs)
+        super().__init__(channel=channel)
 
     @property
     def state(self) -> can.BusState:
@@ -120,10 +112,6 @@ class SeqpacketBus(can.BusABC):
             if self._matches_filters(message):
                 return message
 
-    def fileno(self) -> int:
-        """Descriptor to wait on."""
-        return self._socket.fileno()
-
     def shutdown(self) -> None:
         """Close the socket."""
         super().shutdown()
@@ -162,14 +150,12 @@ class SeqpacketBus(can.BusABC):
             self._state = can.BusState.ACTIVE
 
 
-def open_can_bus(interface: str, channel: str, bitrate: int = 1_000_000,
-                 connect_timeout: float = 0.0) -> can.BusABC:
+def open_can_bus(interface: str, channel: str, connect_timeout: float = 0.0) -> can.BusABC:
     """The bus of one CAN board.
 
     Args:
         interface: `seqpacket` for an emulated board, else a python-can interface (`socketcan`).
         channel: socket path or network interface (`can0`).
-        bitrate: bit rate [bit/s]; SocketCAN takes it from `ip link`.
         connect_timeout: how long to wait for an emulated board [s].
 
     Raises:
@@ -178,10 +164,10 @@ def open_can_bus(interface: str, channel: str, bitrate: int = 1_000_000,
     if interface == 'seqpacket':
         return SeqpacketBus(channel, connect_timeout=connect_timeout)
     try:
-        return can.Bus(channel=channel, interface=interface, bitrate=bitrate)
+        return can.Bus(channel=channel, interface=interface, bitrate=BITRATE)
     except (OSError, can.CanError, ValueError) as error:
         interfaces = ', '.join(name for _, name in socket.if_nameindex())
         raise TransportUnavailable(
             f'cannot open CAN bus {channel!r} with interface {interface!r} ({error}); network '
             f'interfaces present: {interfaces}. For SocketCAN: '
-            f'ip link set {channel} up type can bitrate {bitrate}') from error
+            f'ip link set {channel} up type can bitrate {BITRATE}') from error

@@ -11,15 +11,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from armsense.boards.protocol.errors import BadCrc, FrameError
-from armsense.boards.protocol.messages import BoardCommand, BoardState
+from armsense.boards.protocol.messages import BadCrc, BoardCommand, BoardState, FrameError
 from armsense.boards.protocol.spi import SpiProtocol
-from armsense.boards.transport.base import SpiTransport
 
 LATENCY_BINS = 20     # bin k holds latencies in [2^(k-1), 2^k) us; the last one all longer ones
+
+
+class SpiTransport(Protocol):
+    """Full-duplex exchange of one frame with one board."""
+
+    def transfer(self, frame: bytes) -> bytes:
+        """Send `frame` and return what came back meanwhile; empty bytes if nothing came (a drop).
+
+        Never raises for a board that is silent or gone: that is the link's business to count.
+        """
+
+    def close(self) -> None:
+        """Release the device; a closed transport drops every frame."""
 
 
 class Outcome(Enum):
@@ -35,24 +47,6 @@ class Outcome(Enum):
 _OK, _STALE = Outcome.OK, Outcome.STALE     # globals are found faster than members of an Enum
 
 
-class LinkSummary(NamedTuple):
-    """A snapshot of the counters for `diagnostics`."""
-
-    frames: int
-    ok: int
-    crc_errors: int
-    drops: int
-    malformed: int
-    stale_replies: int
-    rejected_commands: int
-    retries: int
-    loss_percent: float           # share of frames without a usable reply
-    latency_p50_us: float         # upper edge of the bin that holds the quantile
-    latency_p99_us: float
-    latency_max_us: float
-    latency_histogram: str        # upper edge of each bin in use and how many replies are in it
-
-
 @dataclass
 class LinkCounters:
     """Counters of one board's link; `observe` costs about a microsecond."""
@@ -62,18 +56,13 @@ class LinkCounters:
     drops: int = 0
     malformed: int = 0
     stale_replies: int = 0
-    rejected_commands: int = 0
-    retries: int = 0
+    rejected_commands: int = 0    # that the board did not accept
+    retries: int = 0              # extra exchanges in the same cycle; their outcomes count as well
     latency_max: float = 0.0      # [s]
     latency_bins: list[int] = field(default_factory=lambda: [0] * LATENCY_BINS)
 
     def observe(self, outcome: Outcome, latency: float) -> None:
-        """Count one exchange.
-
-        Args:
-            outcome: how it ended.
-            latency: time from sending to the reply [s]; not recorded for a drop.
-        """
+        """Count one exchange and the time to its reply [s], which a drop does not have."""
         self.frames += 1
         if outcome is not _OK:
             self._observe_bad(outcome)
@@ -94,43 +83,34 @@ class LinkCounters:
         else:
             self.stale_replies += 1
 
-    def observe_retry(self) -> None:
-        """Count an extra exchange in the same cycle (its outcome is observed as well)."""
-        self.retries += 1
-
-    def observe_rejection(self) -> None:
-        """Count a command that the board did not accept."""
-        self.rejected_commands += 1
-
     def quantile_us(self, share: float) -> float:
         """Upper edge [us] of the latency bin below which `share` of the replies lie."""
-        total = sum(self.latency_bins)
-        if total == 0:
-            return 0.0
-        below = 0
-        for bin_number, count in enumerate(self.latency_bins):
-            below += count
-            if below >= share * total and count:
-                return float(2**bin_number)
-        return float(2 ** (LATENCY_BINS - 1))
+        wanted = share * sum(self.latency_bins)
+        for number, below in enumerate(accumulate(self.latency_bins)):
+            if below >= wanted and self.latency_bins[number]:
+                return float(2**number)
+        return 0.0                # nothing was observed
 
-    def summary(self) -> LinkSummary:
-        """Snapshot of all counters."""
-        lost = self.crc_errors + self.drops + self.malformed
-        return LinkSummary(
-            frames=self.frames, ok=self.frames - lost - self.stale_replies,
-            crc_errors=self.crc_errors, drops=self.drops, malformed=self.malformed,
-            stale_replies=self.stale_replies, rejected_commands=self.rejected_commands,
-            retries=self.retries,
-            loss_percent=100.0 * lost / self.frames if self.frames else 0.0,
-            latency_p50_us=self.quantile_us(0.50), latency_p99_us=self.quantile_us(0.99),
-            latency_max_us=self.latency_max * 1e6,
-            latency_histogram=', '.join(f'{2**k} us: {count}' for k, count
-                                        in enumerate(self.latency_bins) if count))
+    @property
+    def lost(self) -> int:
+        """Frames without a usable reply."""
+        return self.crc_errors + self.drops + self.malformed
 
-    def reset(self) -> None:
-        """Start counting again."""
-        self.__init__()  # type: ignore[misc]
+    @property
+    def loss_percent(self) -> float:
+        return 100.0 * self.lost / self.frames if self.frames else 0.0
+
+    def summary(self) -> dict[str, object]:
+        """Snapshot for `diagnostics`; latencies are upper edges of the bins."""
+        return {
+            'frames': self.frames, 'ok': self.frames - self.lost - self.stale_replies,
+            'crc_errors': self.crc_errors, 'drops': self.drops, 'malformed': self.malformed,
+            'stale_replies': self.stale_replies, 'rejected_commands': self.rejected_commands,
+            'retries': self.retries, 'loss_percent': self.loss_percent,
+            'latency_p50_us': self.quantile_us(0.50), 'latency_p99_us': self.quantile_us(0.99),
+            'latency_max_us': self.latency_max * 1e6,
+            'latency_histogram': ', '.join(f'{2**k} us: {count}' for k, count
+                                           in enumerate(self.latency_bins) if count)}
 
 
 FROZEN_REPLIES = 4
@@ -142,7 +122,7 @@ class Exchange(NamedTuple):
     state: BoardState | None     # None unless the frame was intact
     outcome: Outcome
     accepted: bool               # the board has accepted the command before this one
-    error: FrameError | None     # what was wrong with the frame
+    error: FrameError | None = None     # what was wrong with the frame
 
 
 class SpiLink:
@@ -170,11 +150,6 @@ class SpiLink:
         self._stamp = (-1, -1)                    # timestamp and index of the last reply
         self._frozen = 0
 
-    @property
-    def next_index(self) -> int:
-        """Index that the next command will carry."""
-        return self._index
-
     def exchange(self, command: BoardCommand) -> Exchange:
         """Send `command` under the link's own index and judge the reply.
 
@@ -185,7 +160,7 @@ class SpiLink:
         for _ in range(self._retries):
             if result.state is not None:
                 break
-            self.counters.observe_retry()
+            self.counters.retries += 1
             result = self._transfer(command)
         return result
 
@@ -203,12 +178,12 @@ class SpiLink:
         result = self._judge(reply, expected)
         self.counters.observe(result.outcome, latency)
         if result.state is not None and not result.accepted and expected is not None:
-            self.counters.observe_rejection()
+            self.counters.rejected_commands += 1
         return result
 
     def _judge(self, reply: bytes, expected: int | None) -> Exchange:
         if not reply:
-            return Exchange(None, Outcome.DROP, False, None)
+            return Exchange(None, Outcome.DROP, False)
         try:
             state = self.protocol.decode_state(reply)
         except BadCrc as error:
@@ -216,7 +191,7 @@ class SpiLink:
         except FrameError as error:
             return Exchange(None, Outcome.MALFORMED, False, error)
         outcome = _STALE if self._is_stale(state) else _OK
-        return Exchange(state, outcome, state.last_index == expected, None)
+        return Exchange(state, outcome, state.last_index == expected)
 
     def _is_stale(self, state: BoardState) -> bool:
         _, timestamp, _, index = state

@@ -9,11 +9,14 @@ timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 import socket
 from struct import Struct
+import tempfile
 from time import monotonic, sleep
 
-from armsense.boards.transport.base import TransportUnavailable
+from armsense.errors import TransportUnavailable
 
 ENVELOPE = Struct('=I')
 MAX_PACKET = 256      # [byte]
@@ -30,7 +33,7 @@ class SeqpacketTransport:
         """Connect to an emulated board.
 
         Args:
-            path: socket of the board.
+            path: its socket.
             timeout: longest wait for a reply [s]; after it the transfer is a drop.
             connect_timeout: how long to wait for the socket to appear [s].
 
@@ -63,9 +66,8 @@ class SeqpacketTransport:
         except TimeoutError:
             return b''
         except OSError:
-            self._drop()
-            return b''
-        self._drop()     # an empty packet is the end of the connection
+            pass
+        self._drop()     # an empty packet is the end of the connection, too
         return b''
 
     @property
@@ -108,3 +110,17 @@ def connect_seqpacket(path: str, connect_timeout: float = 0.0) -> socket.socket:
                     error.errno, f'no emulated board listens on {path!r} ({error.strerror}); '
                     'start the simulator first or correct the path') from error
         sleep(0.01)
+
+
+def socket_paths(directory: str | Path, count: int) -> list[str]:
+    """Paths `board0.sock` … in `directory`: the naming that driver and simulator agree on."""
+    return [str(Path(directory) / f'board{number}.sock') for number in range(count)]
+
+
+def socket_folder(namespace: str) -> str:
+    """Where driver and simulator meet when nobody says otherwise: one per user and namespace."""
+    domain = os.environ.get('ROS_DOMAIN_ID', '0')
+    name = f'armsense-{os.getuid()}-{domain}{namespace.strip("/").replace("/", "-")}'
+    folder = Path(tempfile.gettempdir(), name)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder)
