@@ -66,6 +66,7 @@ class ArmDriver(Arbiter):
         self._outputs = [(self.map.drives(k, 0), self.map.drives(k, 1))
                          for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.guard, self.settings)
+        self._wrong: Fault | None = None   # of positions, until the motors are ready again
 
     # -- what the arbiter asks ---------------------------------------------------------------
 
@@ -95,6 +96,10 @@ class ArmDriver(Arbiter):
     def _forget_lost_zeros(self) -> None:
         for monitor in self._monitors:
             monitor.lost_zero = None
+
+    @property
+    def lost_zero(self) -> str:
+        return '' if self._wrong is None else self._wrong.explanation
 
     # -- the cycle ---------------------------------------------------------------------------
 
@@ -180,7 +185,8 @@ class ArmDriver(Arbiter):
                 self._fault = fault
         if self.mode == Mode.DISCONNECTED and self._fault is not None:
             self._tell_present_trouble(self._fault)
-        if self._lost_zeros():             # in whatever mode
+        if lost := self._lost_zeros():     # in whatever mode
+            self._wrong = lost[0]
             self._latch_lost_zeros()
         if not complete:
             return None
@@ -203,7 +209,7 @@ class ArmDriver(Arbiter):
                 self.fail(outcome)
             elif outcome:
                 self.map.rezero()
-                self.mode = Mode.ENABLED
+                self.mode, self._wrong = Mode.ENABLED, None
                 self._check_state(reading)     # boards may count from a wrong zero since long ago
         else:
             self._check_state(reading)
