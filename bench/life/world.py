@@ -78,6 +78,8 @@ class World(Loop):
                 answer = self.enable()
                 self._asked = '' if answer.success else answer.message
             self.run(0.1)
+            if self.mode is Mode.DAMPING and not self._asked and self.driver.fault is not None:
+                self._asked = self.driver.fault.explanation      # as its mode topic shows it
         self.controller.clear_fault()
         self.run(0.05)
         self.hold()
