@@ -17,6 +17,7 @@ from armsense.sim.mujoco_plant import make_plant
 
 MS = 0.001                   # [s] step of boards and plant
 ROBOT_SILENCE = 50_000_000   # [ns] without joint states, as of the node
+SOON = 20e-6                 # [s] from one to the next of states that come together
 
 
 class Clocks:
@@ -25,9 +26,16 @@ class Clocks:
     def __init__(self) -> None:
         self._now = 10**12                       # [ns] monotonic
         self._offset = 1_700_000_000 * 10**9     # [ns] of the wall clock
+        self._spent = 0                          # [ns] of the next step
 
     def advance(self, seconds: float) -> None:
+        self._now += round(seconds * 1e9) - self._spent
+        self._spent = 0
+
+    def spend(self, seconds: float) -> None:
+        """Time passes within a step, before it is over."""
         self._now += round(seconds * 1e9)
+        self._spent += round(seconds * 1e9)
 
     def set_wall(self, seconds: float) -> None:
         self._offset += round(seconds * 1e9)
@@ -39,8 +47,14 @@ class Clocks:
         return self._now
 
 
+# Position [rad], velocity [rad/s], effort [Nm] of the joints, and the stamp [ns].
+Message = tuple[list[float], list[float], list[float], int]
+
+
 class BoardsBack:
     """Driver and emulated boards, which exchange bytes."""
+
+    more = False                             # of states that wait to be read
 
     def __init__(self, model: Arm, seed: int, clocks: Clocks) -> None:
         self.model, self._clocks = model, clocks
@@ -101,6 +115,10 @@ class EffortBack:
         self.plant.reset(config.home)
         self._torque = [0.0] * model.n
         self._silent_until = self._nan_until = 0
+        self._burst_until = self._pause = 0      # [ns]
+        self._together = 1
+        self._held: list[Message] = []           # on their way
+        self._arrived: list[Message] = []        # to be read now
         self._heard = clocks.monotonic_ns()
         self.restart()
 
@@ -119,16 +137,36 @@ class EffortBack:
             if now - self._heard > ROBOT_SILENCE:
                 bridge.silence()
                 self._torque = [0.0] * self.model.n
+            self._held, self._arrived = [], []
             return None
+        if self._arrived:
+            self._clocks.spend(SOON)
+        else:
+            self._held.append(self._state(now))
+            if now < min(self._burst_until, self._heard + self._pause):
+                return None
+            self._arrived, self._held = self._held[-self._together:], []
         self._heard = now
+        reading = bridge.read(bridge.names, *self._arrived.pop(0))
+        self._torque = bridge.efforts(reading)
+        return reading
+
+    @property
+    def more(self) -> bool:
+        return bool(self._arrived)
+
+    def _state(self, now: int) -> Message:
+        """As the robot samples and stamps it."""
         state = self.plant.state
         position = np.round(state.motor_position, 5).tolist()
         if now < self._nan_until:
             position[0] = math.nan
-        reading = bridge.read(bridge.names, position, state.motor_velocity.tolist(), self._torque,
-                              self._clocks.wall_ns())
-        self._torque = bridge.efforts(reading)
-        return reading
+        return position, state.motor_velocity.tolist(), self._torque, self._clocks.wall_ns()
+
+    def burst(self, pause: float, together: int, seconds: float) -> None:
+        """For some seconds states come after pauses, the newest of them together."""
+        self._pause, self._together = round(pause * 1e9), together
+        self._burst_until = self._clocks.monotonic_ns() + round(seconds * 1e9)
 
     def let_go(self) -> None:
         """Last words of the bridge."""

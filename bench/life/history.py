@@ -18,7 +18,8 @@ ARMS = ('laas4', 'biorob', 'tudor', 'seven', 'laas4/effort')
 WAITS = (0.0, 0.0, 0.02, 0.1, 0.3, 0.6)       # [s] after a rule
 # Rules after which most people would first get the arm going again.
 FAULTS = frozenset({'board', 'power_loss', 'commands', 'pause_controller', 'restart_controller',
-                    'restart_driver', 'emergency_stop', 'disable', 'cycles', 'clear_fault'})
+                    'restart_driver', 'emergency_stop', 'disable', 'cycles', 'clear_fault',
+                    'bursts'})
 # What chance finds seldom, drawn now and then: rules in this order, with some of their arguments,
 # and how long the arm lives on after each [s].
 MOTIFS: tuple[tuple[tuple[str, Arguments, float], ...], ...] = (

@@ -224,6 +224,15 @@ class Loop:
         if self.time >= self._cycle_until:
             self.cycle_ms = 1
         torque = self._boards()
+        self._cycle()
+        while self.back.more:
+            self._cycle()
+        self._move(torque)
+        for _ in range(self.cycle_ms - 1):
+            self._move(self._boards())
+
+    def _cycle(self) -> None:
+        """The driver hears and speaks, and who listens to it answers."""
         self.stepped = False
         reading = self.back.cycle()
         self.reading = reading
@@ -235,9 +244,6 @@ class Loop:
             self._answer(reading)
         self.steps += 1
         self._tell('cycle')
-        self._move(torque)
-        for _ in range(self.cycle_ms - 1):
-            self._move(self._boards())
 
     def _boards(self) -> list[float]:
         self.torque = self.back.physics()
@@ -320,6 +326,7 @@ class Loop:
 
     def _watch_base(self, reading: Reading) -> None:
         assert self.base is not None
+        self.base.monitor.lost_zero = self.driver.lost_zero
         q = reading.joint_position if len(reading.joint_position) else reading.position
         if self.base.step(q, self.plant, self.time):
             self._report(Collision('base', 'base_link'))

@@ -60,6 +60,8 @@ def live_all(plan: Plan, processes: int | None = None) -> Summary:
         for number, outcome in _outcomes(plan, processes):
             summary.add(plan.history(number), outcome)
             bar.update(task, advance=1)
+            if outcome.violation is not None:
+                bar.console.print(f'history {number}: {outcome.violation}')
     summary.failures.sort(key=lambda failure: failure[0].seed)
     return summary
 

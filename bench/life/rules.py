@@ -271,6 +271,12 @@ def board(world: World, name: str, board: int, seconds: float) -> None:
     world.fail_board(name, board, seconds)
 
 
+@rule(1.0, pause=range(2, 41), together=range(1, 31), seconds=(0.05, 1.0))
+def bursts(world: World, pause: int, together: int, seconds: float) -> None:
+    """States come after pauses of some milliseconds, several at once; of an effort arm only."""
+    world.burst(1e-3 * pause, together, seconds)
+
+
 @rule(0.7)
 def power_loss(world: World) -> None:
     world.power_loss()

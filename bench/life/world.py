@@ -22,6 +22,7 @@ from armsense.errors import ArmsenseError
 from armsense.trajectory import point_to_point, Tolerances
 from armsense.types import Array
 from armsense.watch.collision_monitor import CollisionMonitor
+from bench.life.backs import EffortBack
 from bench.life.loop import Disturbance, Loop, MS, Push
 
 LONGEST_END = 3.0       # [s] of a driver
@@ -77,6 +78,8 @@ class World(Loop):
                 answer = self.enable()
                 self._asked = '' if answer.success else answer.message
             self.run(0.1)
+            if self.mode is Mode.DAMPING and not self._asked and self.driver.fault is not None:
+                self._asked = self.driver.fault.explanation      # as its mode topic shows it
         self.controller.clear_fault()
         self.run(0.05)
         self.hold()
@@ -108,6 +111,11 @@ class World(Loop):
         self._broken_until = max(self._broken_until, self.time + seconds + 0.01)
         if name == 'board_reset':
             self._revoke()
+
+    def burst(self, pause: float, together: int, seconds: float) -> None:
+        if isinstance(self.back, EffortBack):
+            self.back.burst(pause, together, seconds)
+            self._broken_until = max(self._broken_until, self.time + seconds + 0.01)
 
     # -- what a person does at the controller --------------------------------------------------
 

@@ -318,3 +318,23 @@ def test_drift_of_the_cells_is_followed_and_a_push_is_not(model):
 def test_the_offset_never_moves_faster_than_cells_drift():
     change = drift_step(np.array([5.0, -0.01]), np.array([0.001, 0.002]), 0.5)
     np.testing.assert_allclose(change, [0.0005, -0.00025])
+
+
+def test_positions_that_are_wrong_are_no_contact(model):
+    """A counter that wraps while somebody pushes: the driver says so, and the base believes it."""
+    bench, monitor = Bench(model), BaseMonitor(model)
+    bench.run(monitor, 1.0, moving=False)
+    where, monitor.lost_zero = bench.plant.state.joint_position, 'a position reading jumped'
+    for k in range(100):
+        force = bench.cells.step(bench.plant.base_wrench, DT)
+        result = monitor.step(where + 26.0 * (-1)**k, force, ALL, DT)
+        assert result.detection is None
+        assert not result.reading.valid
+        assert not result.lasting.any()
+        assert 'a position reading jumped' in result.problem
+    with pytest.raises(ArmsenseError, match='a position reading jumped'):
+        monitor.zero()
+    monitor.lost_zero = ''
+    results = bench.run(monitor, 0.5, moving=False)
+    assert results[-1].reading.valid
+    assert not any(result.detection for result in results)

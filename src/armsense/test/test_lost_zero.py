@@ -51,6 +51,24 @@ def test_a_counter_that_wraps_while_the_motors_are_off_loses_the_zero(board):
     assert not arm.driver.enable().success
 
 
+def test_positions_are_said_to_be_wrong_until_the_motors_are_ready_again():
+    arm = disabled_arm([Fault('rollover')])
+    assert not arm.driver.lost_zero
+    arm.run(0.1)
+    arm.driver.emergency_stop()                  # which is shown, and does not hide it
+    assert arm.driver.fault.name == 'emergency_stop'
+    assert 'jumped' in arm.driver.lost_zero
+    power_cycle(arm)
+    arm.run(0.1)
+    while not arm.driver.clear_fault().success:
+        arm.run(0.01)
+    assert arm.driver.lost_zero
+    arm.driver.enable()
+    arm.run(1.0)
+    assert arm.driver.mode == Mode.ENABLED
+    assert not arm.driver.lost_zero
+
+
 def test_an_arm_without_current_may_be_carried_by_hand_while_the_host_sleeps():
     arm = disabled_arm([])
     arm.dq[:] = 4.0

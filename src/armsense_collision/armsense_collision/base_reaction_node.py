@@ -14,6 +14,7 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
+from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from armsense.base.base_monitor import BaseMonitor, BaseMonitorOptions, BaseResult
@@ -45,6 +46,7 @@ from armsense_node.loop import (
 )
 from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
+from armsense_node.qos import latched_qos
 
 COMPLAIN_EVERY = 5.0   # [s]
 LOCKSTEP_PATIENCE = 10.0   # [s] wall clock
@@ -123,10 +125,15 @@ class BaseReactionNode(LoopNode):
         self._markers = self.create_publisher(MarkerArray, 'markers', 1)
         self._imu = ImuTopic(self, self._settings) if self._settings.imu else None
         self._payload = PayloadTopic(self, model)
+        self.create_subscription(String, 'motor_board/lost_zero', self._on_lost_zero,
+                                 latched_qos())
         self._carrier = self.create_publisher(WrenchStamped, 'base/predicted_wrench',
                                               stream_qos()) if self._imu else None
         self._check = JointCheck(self, model, self.monitor, qos, self._settings.lockstep
                                  ) if self._settings.fusion else None
+
+    def _on_lost_zero(self, message: String) -> None:
+        self.monitor.lost_zero = message.data
 
     def make_loop(self) -> ReactiveLoop:
         names = ', '.join(self.monitor.layout.names)

@@ -13,6 +13,7 @@ from node_process import call, finish, own_node, PATIENCE, start
 import numpy as np
 import pytest
 from sensor_msgs.msg import Imu
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 import yaml
@@ -28,6 +29,7 @@ from armsense_node.health import Level
 from armsense_node.loop import (
     DirectSubscription,
     event_qos,
+    latched_qos,
     stream_qos,
     StreamPublisher,
     StreamSubscription,
@@ -107,6 +109,14 @@ def tester():
         yield node
 
 
+def _eventually(happens):
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        if time.monotonic() > end:
+            return False
+    return True
+
+
 def test_rest_push_and_lost_cells(tester, tmp_path):
     file = tmp_path / 'thresholds.yaml'
     file.write_text('constant: [1.5, 0.6, 0.6]\n')
@@ -147,6 +157,18 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
         assert not arm.run(5).valid
         arm.valid = [True] * 4
         assert arm.run(1200).valid                 # until the push has swung out
+        # The driver says that positions are wrong, and that they are right again.
+        driver = tester.create_publisher(String, 'motor_board/lost_zero', latched_qos())
+        driver.publish(String(data='a position reading jumped'))
+        assert _eventually(lambda: not arm.run(5).valid)
+        health = DirectSubscription(tester, DiagnosticArray, 'diagnostics', event_qos())
+        assert _eventually(lambda: (told := health.wait(1.0)) is not None and any(
+            'is not known: a position reading jumped' in status.message
+            for status in told.status))
+        health.destroy()
+        driver.publish(String(data=''))
+        assert _eventually(lambda: arm.run(5).valid)
+        assert arm.run(400).valid                  # a rest that the cells can be zeroed in
         answer = call(tester, SetBool, 'base_reaction/learn_thresholds',
                       SetBool.Request(data=False))
         assert not answer.success

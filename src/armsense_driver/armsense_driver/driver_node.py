@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from armsense.boards.arbiter import Answer, Arbiter, ArbiterSettings
@@ -66,6 +67,7 @@ class DriverNode(LoopNode, Generic[Driver]):
         self._driver: Driver | None = None
         self._end_by = 0.0                     # [s] monotonic, once the loop shall end
         self._mode_publisher = self.create_publisher(DriverMode, '~/mode', latched_qos())
+        self._lost_zero = self.create_publisher(String, '~/lost_zero', latched_qos())
         for request in ('enable', 'disable', 'clear_fault', 'emergency_stop'):
             self.create_service(Trigger, f'~/{request}', self._service(request))
         if self._settings.autostart:
@@ -83,6 +85,7 @@ class DriverNode(LoopNode, Generic[Driver]):
         self._driver = driver
         driver.wants_enable = self._settings.enable_on_start
         self._told_mode: tuple[Mode, Fault | None, str] | None = None
+        self._told_zero: str | None = None     # why positions are wrong
         self._states = StreamPublisher(self, MotorStates, 'motor_states', n, lengths, 'base_link',
                                        qos)
         self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n, qos=qos)
@@ -167,8 +170,11 @@ class DriverNode(LoopNode, Generic[Driver]):
     # -- mode, services and health -------------------------------------------------------------
 
     def _tell_mode(self) -> None:
-        """Publish mode and fault if they have changed."""
+        """Publish mode, fault and whether positions are wrong if they have changed."""
         driver = self.driver
+        if driver.lost_zero != self._told_zero:
+            self._told_zero = driver.lost_zero
+            self._lost_zero.publish(String(data=self._told_zero))
         fault = driver.fault
         why = driver.why_not_enabled() if fault or driver.mode == Mode.DAMPING else ''
         if (driver.mode, fault, why) == self._told_mode:

@@ -116,6 +116,7 @@ class BaseMonitor:
                                options.rest_speed)
         self._recorded: list[Array] | None = None
         self._cycle = 0
+        self.lost_zero = ''             # why the driver's positions are wrong; empty: they are not
 
     def set_model(self, model: Arm) -> None:
         """Go on with other inertias (a payload); the offset of the cells stays."""
@@ -145,6 +146,9 @@ class BaseMonitor:
         (m,); motion of the base, None where it stands still.
         """
         position = np.array(q, float)
+        if self.lost_zero:
+            self._forget()
+            return self._silent(f'where the joints are is not known: {self.lost_zero}')
         dq = self._velocity.step(position, dt)
         usable = self._trust.usable(force, valid)
         if not self.layout.can_do_with(usable):
@@ -176,6 +180,14 @@ class BaseMonitor:
         threshold = self.detector.threshold + (0.0 if self._floor is None else self._floor.floor)
         return BaseResult(reading, threshold, detection, fault, '', self.detector.lasting,
                           self.detector.lasts_for)
+
+    def _forget(self) -> None:
+        """Positions were wrong: nothing that was made of them counts."""
+        self._velocity.reset()
+        self._rest.reset()
+        self.observer.reset()
+        self.detector.reset()
+        self._cycle = 0
 
     def _detect(self, residual: Array, dt: float) -> Detection | None:
         if self._floor is None:
@@ -229,8 +241,10 @@ class BaseMonitor:
         """Take the present rest as free of contact; returns what was done.
 
         Raises:
-            ArmsenseError: The arm moves, or has not rested long enough.
+            ArmsenseError: The arm moves, has not rested long enough, or is nobody knows where.
         """
+        if self.lost_zero:
+            raise ArmsenseError(f'where the joints are is not known: {self.lost_zero}')
         rest = self._rest.mean()
         offset = self.observer.zero(rest.q, rest.felt, rest.motion)
         self._offset = offset - self._learned[-len(offset):]

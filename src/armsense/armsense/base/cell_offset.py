@@ -56,11 +56,15 @@ class RestWatch:
     def step(self, dq: Array, sample: Rest, force: Array) -> None:
         """Note a cycle: velocities [rad/s], (n,), forces of the cells [N], (m,)."""
         if np.abs(dq).max() > self._speed:
-            self._samples.clear()
-            self._forces.clear()
+            self.reset()
             return
         self._samples.append(sample)
         self._forces.append(force)
+
+    def reset(self) -> None:
+        """Forget the rest."""
+        self._samples.clear()
+        self._forces.clear()
 
     def mean(self) -> Rest:
         """The rest.

@@ -109,6 +109,11 @@ class Arbiter:
     def _forget_lost_zeros(self) -> None:
         """The arm is at its home pose."""
 
+    @property
+    def lost_zero(self) -> str:
+        """Why the positions are wrong, whatever other fault is shown; empty: they are right."""
+        return ''
+
     # -- requests ----------------------------------------------------------------------------
 
     @property

@@ -78,6 +78,7 @@ class ArmDriver(Arbiter):
         self._outputs = [((k, 0) in self.map.slots, (k, 1) in self.map.slots)
                          for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.guard, self.settings)
+        self._wrong: Fault | None = None   # of positions, until the motors are ready again
 
     # -- what the arbiter asks ---------------------------------------------------------------
 
@@ -107,6 +108,10 @@ class ArmDriver(Arbiter):
     def _forget_lost_zeros(self) -> None:
         for monitor in self._monitors:
             monitor.lost_zero = None
+
+    @property
+    def lost_zero(self) -> str:
+        return '' if self._wrong is None else self._wrong.explanation
 
     # -- the cycle ---------------------------------------------------------------------------
 
@@ -188,7 +193,8 @@ class ArmDriver(Arbiter):
             trouble = self._first_trouble()    # one that goes on is told once
             if trouble is not None and trouble.kind is not self._fault.kind:
                 self._fault = trouble
-        if self._lost_zeros():             # in whatever mode
+        if lost := self._lost_zeros():     # in whatever mode
+            self._wrong = lost[0]
             # Any other fault but a stop is over, or comes again.
             self.wants_enable, self._fault, self.mode = False, None, Mode.DAMPING
         if not complete:
@@ -206,7 +212,7 @@ class ArmDriver(Arbiter):
                 self.fail(outcome)
             elif outcome:
                 self.map.rezero()
-                self.mode = Mode.ENABLED
+                self.mode, self._wrong = Mode.ENABLED, None
                 self._check_state(reading)     # boards may count from a wrong zero since long ago
         else:
             self._check_state(reading)
