@@ -20,7 +20,7 @@ from armsense.model import Arm, ArmConfig
 from armsense.model.model_file import ModelFile, Provenance
 from armsense.recordings.bag_files import storage_files
 from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
+from armsense.recordings.cdr import JOINT_STATE, MOTOR_STATES
 from armsense_bringup.launch.file import LaunchError
 from armsense_bringup.launch.plan import load as load_launch
 

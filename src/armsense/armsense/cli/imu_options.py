@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from armsense.recordings.bag_imu import Mounting
+from armsense.recordings.bag_tape import Mounting
 
 
 def add_imu_options(parser: argparse.ArgumentParser) -> None:

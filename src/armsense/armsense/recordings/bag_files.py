@@ -7,7 +7,7 @@ keeps such things.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 import functools
 import hashlib
@@ -23,8 +23,15 @@ from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import yaml
 
-from armsense.errors import ArmsenseError
+from armsense.errors import ArmsenseError, UnknownName
 from armsense.model import Arm
+from armsense.recordings.cdr import (
+    BadRecord,
+    Columns,
+    JOINT_STATE,
+    message_type,
+    MOTOR_STATES,
+)
 
 METADATA = 'metadata.yaml'
 INFORMATION = 'rosbag2_bagfile_information'
@@ -59,6 +66,25 @@ def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     for file in storage_files(path):
         yield from _messages(file, notes)
+
+
+def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
+    """Topic of the motor states.
+
+    Args:
+        where: Name of the bag, for errors.
+        kinds: Types of its topics.
+        topic: That is wanted; None: the only one of that type.
+    """
+    candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
+    if topic is None and len(candidates) == 1:
+        return candidates[0]
+    if topic in candidates:
+        return str(topic)
+    if topic is None and candidates:
+        raise ArmsenseError(f'{where} has several arms; choose a topic: {", ".join(candidates)}')
+    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
+    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, where)
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
@@ -194,6 +220,21 @@ class BagFacts:
         temporary = path.with_suffix('.tmp')
         temporary.write_text(yaml.safe_dump(data, sort_keys=False))
         os.replace(temporary, path)
+
+
+def whose(path: Path) -> str:
+    """What a bag tells of its arm beside states without names."""
+    facts = BagFacts.read(path)
+    if facts is not None and facts.arm:
+        return f'; the bag is of {facts.arm}'
+    for message in messages(path, []):
+        if message.type == JOINT_STATE:
+            try:
+                names = Columns(message_type(JOINT_STATE), message.data).names
+            except BadRecord:
+                continue
+            return f'; joints of {message.topic}: {", ".join(names)}'
+    return ''
 
 
 def model_hash(model: Arm) -> str:

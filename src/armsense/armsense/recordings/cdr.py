@@ -1,18 +1,28 @@
-"""Where the fields of a serialised message lie: one walk for loops, bags and replays.
+"""Serialised messages: their types by name, where their fields lie, thousands cut at once.
 
 CDR puts one field behind the other, each on a multiple of its size; a list or a text begins with
 its count. So the counts of a message tell where all its numbers are. `record` reads and writes
-one message at a time by that, `columns` thousands at once.
+one message at a time by that, `Columns` thousands at once. Types come from the definitions of ROS
+and our own; no generated class is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+import functools
 import re
 import struct
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
+from rosbags.typesys.store import Typestore
+
 from armsense.errors import ArmsenseError
+from armsense.share import message_definitions
+from armsense.types import Array
 
 ORDERS = {b'\x00\x00': '>', b'\x00\x01': '<'}    # of the bytes, by what CDR begins with
 HEADER = 4                # [bytes] before the content
@@ -25,8 +35,19 @@ CODES = {'bool': '?', 'byte': 'B', 'char': 'B', 'int8': 'b', 'uint8': 'B', 'int1
 # Fields that were added at the end of a message: recordings of older versions stop before them.
 _ADDED = {'MotorStates': ('time_ns',)}
 _TYPE = re.compile(r'(?:sequence<(?P<item>\w+)>|(?P<fixed>\w+)\[(?P<size>\d+)\]|(?P<scalar>\w+))$')
-
 CountOf = Callable[[str, int], int]   # (name of a list, offset of its count) -> items
+Column = NDArray[Any]
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
+RESIDUAL = 'armsense_msgs/msg/Residual'
+COLLISION = 'armsense_msgs/msg/Collision'
+IMU = 'sensor_msgs/msg/Imu'
+PAYLOAD = 'geometry_msgs/msg/InertiaStamped'
+_NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
+NEEDED = {                           # of motor states, by rosbags' names for their types
+    'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
+    **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), _NUMBERS)}
+_SEPARATOR = '=' * 80
 
 
 class BadRecord(ArmsenseError):
@@ -161,3 +182,162 @@ def _align(offset: int, size: int) -> int:
 
 def _cut_off(kind: MessageType, data: bytes) -> BadRecord:
     return BadRecord(f'{kind.name} is cut off: {len(data)} bytes cannot hold what they announce')
+
+
+class Columns:
+    """Cuts messages that look like the one it was made from."""
+
+    def __init__(self, kind: MessageType, data: bytes) -> None:
+        """Look at one message.
+
+        Raises:
+            BadRecord: It is cut off, or no CDR.
+        """
+        self.layout = Layout.of(kind, data)
+        self._end = HEADER + self.layout.size
+        texts = [slot for slot in self.layout.slots if slot.code == CHARACTER]
+        spans = [(0, 2), *((HEADER + at, 4) for _, at, _ in self.layout.counts),
+                 *((HEADER + slot.offset, slot.items) for slot in texts)]
+        # Bytes that say where the others lie, and what they are: order, counts and texts.
+        self._fixed = np.concatenate([np.arange(start, start + size) for start, size in spans])
+        self._reference = np.frombuffer(data, np.uint8)[self._fixed]
+        try:
+            self.names = tuple(     # of the joints; empty: not in the message
+                data[HEADER + slot.offset:][:slot.items].rstrip(b'\x00').decode()
+                for slot in texts if slot.name == 'name')
+        except UnicodeDecodeError:
+            raise BadRecord(f'{kind.name} has a name that is no text') from None
+
+    def alike(self, batch: Sequence[bytes]) -> NDArray[np.bool_]:
+        """Which messages have this layout, (N,)."""
+        found = np.array([len(data) >= self._end for data in batch], bool)
+        table = self._table([data for data, fits in zip(batch, found, strict=True) if fits])
+        found[found] = (table[:, self._fixed] == self._reference).all(axis=1)
+        return found
+
+    def cut(self, batch: Sequence[bytes], names: Collection[str] | None = None,
+            ) -> dict[str, Column]:
+        """Numbers of messages with this layout by field, (N,) of a scalar, else (N, items).
+
+        Args:
+            batch: The messages.
+            names: Fields that are wanted; None: all of numbers.
+        """
+        table, columns = self._table(batch), {}
+        for name, code, offset, items in self.layout.slots:
+            if code == CHARACTER or (names is not None and name not in names):
+                continue
+            item = np.dtype(code if code == '?' else self.layout.order + code)
+            start = HEADER + offset
+            block = np.ascontiguousarray(table[:, start:start + item.itemsize * abs(items)])
+            values = block.view(item) if items else np.zeros((len(batch), 0), item)
+            columns[name] = values[:, 0] if items < 0 else values
+        return columns
+
+    def _table(self, batch: Sequence[bytes]) -> NDArray[np.uint8]:
+        """Bytes that are read, (N, end)."""
+        joined = b''.join(data[:self._end] for data in batch)
+        return np.frombuffer(joined, np.uint8).reshape(len(batch), self._end)
+
+
+def seconds(columns: dict[str, Column]) -> Array:
+    """Stamps of messages with a header [s], (N,)."""
+    sec, nanosec = columns['stamp_ns'].astype(float).T
+    return np.asarray(sec + 1e-9 * nanosec)
+
+
+def nanoseconds(columns: dict[str, Column]) -> NDArray[np.int64]:
+    """Stamps of messages with a header [ns], (N,)."""
+    sec, nanosec = columns['stamp_ns'].astype(np.int64).T
+    return np.asarray(sec * 10**9 + nanosec)
+
+
+@functools.cache
+def our_types() -> Typestore:
+    """Types of ROS and of armsense_msgs; the latter in a bag may be of another version."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for name, text in message_definitions().items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+def message_type(name: str, store: Typestore | None = None) -> MessageType:
+    """Fields of a type such as `sensor_msgs/msg/JointState`.
+
+    Raises:
+        ArmsenseError: One of them is neither number nor text nor a list of these.
+    """
+    return MessageType(name.rpartition('/')[2], tuple(_fields(store or our_types(), name)))
+
+
+def motor_states_type(definition: str, where: str) -> MessageType:
+    """Motor states as a bag defines them, which may be of another version.
+
+    Args:
+        definition: Text of the type, '' where the bag has none.
+        where: Name of the bag, for errors.
+    """
+    if not definition:
+        raise ArmsenseError(f'{where}: the type {MOTOR_STATES} is unknown and the bag does not '
+                            'define it')
+    store = get_typestore(Stores.ROS2_JAZZY)
+    try:
+        store.register(get_types_from_msg(definition, MOTOR_STATES))
+        fields = dict(store.get_msgdef(MOTOR_STATES).fields)
+    except (TypesysError, KeyError) as error:   # the second: a part is not defined
+        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} is damaged') from error
+    wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
+    if wrong:
+        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} lacks or changes '
+                            f'{", ".join(wrong)}')
+    return message_type(MOTOR_STATES, store)
+
+
+def _fields(store: Typestore, kind: str) -> list[Field]:
+    fields: list[Field] = []
+    detail: Any
+    for name, (node, detail) in store.get_msgdef(kind).fields:
+        if node == Nodetype.NAME:
+            fields += STAMP if detail == 'std_msgs/msg/Header' else _fields(store, detail)
+            continue
+        item, items = (detail, -1) if node == Nodetype.BASE else (detail[0][1], detail[1])
+        if node == Nodetype.SEQUENCE:
+            items = 0       # what the definition gives is the most that there may be
+        if item[0] not in CODES:
+            raise ArmsenseError(f'{kind}: its field {name} is neither of numbers nor of texts')
+        fields.append(Field(name, CODES[item[0]], items))
+    return fields
+
+
+def schema_text(name: str) -> str:
+    """Definition of a type with everything it contains, as MCAP's `ros2msg` wants it."""
+    own, separator, parts = our_types().generate_msgdef(name, ros_version=2)[0].partition(
+        _SEPARATOR)
+    return message_definitions().get(name, own) + separator + parts   # ours has its comments
+
+
+def blank(name: str) -> Any:
+    """A message of zeros and empty texts, with the attributes of a generated class."""
+    values: dict[str, Any] = {}
+    detail: Any
+    for field, (node, detail) in our_types().get_msgdef(name).fields:
+        if node == Nodetype.NAME:
+            values[field] = blank(detail)
+        elif node == Nodetype.BASE:
+            values[field] = '' if detail[0] == 'string' else 0
+        else:
+            values[field] = np.zeros(detail[1], CODES[detail[0][1][0]])
+    return our_types().types[name](**values)
+
+
+def serialize(message: Any) -> bytes:
+    """The bytes of a message made by `blank`."""
+    return bytes(our_types().serialize_cdr(message, message.__msgtype__))
+
+
+def deserialize(store: Typestore, name: str, data: bytes) -> Any:
+    """Any message as an object; what follows its last field is padding of the sender."""
+    kind = store.get_msgdef(name)
+    little = data[:2] == b'\x00\x01'
+    decode = kind.deserialize_cdr_le if little else kind.deserialize_cdr_be
+    return decode(data[HEADER:], 0, kind.cls, store)[0]

@@ -19,7 +19,7 @@ from armsense.identify.signals.recording import Recording
 from armsense.model import Arm
 from armsense.recordings.bag_files import messages, RawMessage
 from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.definitions import deserialize
+from armsense.recordings.cdr import deserialize
 from armsense.trajectory import Limits, Trajectory
 
 FOLLOWED = 0.1         # [rad] largest distance from the planned motion
