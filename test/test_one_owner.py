@@ -22,7 +22,7 @@ OWNERS = {
     'shapes of links': (r"link\.find\w*\('(?:collision|visual)'\)", {
         'armsense.geometry.urdf_shapes', 'armsense.sim.elastic_link_plant'}),   # which cuts them
     'client of a running arm': (r'^class ArmClient\b', {'armsense_node.arm_client'}),
-    'who may write where': (r'^def check_target\b', {'armsense.jobs.outputs'}),
+    'who may write where': (r'^def check_target\b', {'armsense.jobs.files'}),
     'age of commands': (r'COMMAND_STALE, ', {'armsense.boards.arbiter'}),
 }
 # Words that mean one thing on the way of a state, from bytes to report.

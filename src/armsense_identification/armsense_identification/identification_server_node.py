@@ -21,8 +21,7 @@ from armsense.cli import tasks
 from armsense.cli.worker import Cancelled, Worker
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import DriftOptions
-from armsense.jobs.motion_file import period, read_motion
-from armsense.recordings.input_files import confined
+from armsense.jobs.files import confined, period, read_motion
 from armsense.schema import quantity, same_as
 from armsense_identification.drift_watch import DriftWatch
 from armsense_identification.excitation_run import Driven, ExcitationRun

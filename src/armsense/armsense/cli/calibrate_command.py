@@ -28,7 +28,7 @@ from armsense.cli.command import answer
 from armsense.cli.imu_options import add_imu_options, mounting
 from armsense.cli.live_bag import record_live
 from armsense.errors import ArmsenseError
-from armsense.jobs.outputs import check_target
+from armsense.jobs.files import check_target
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 from armsense.model.payload import carrying

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 from armsense import schema
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
+from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
-from armsense.jobs.motion_file import read_motion
-from armsense.jobs.outputs import check_target
 from armsense.model import Arm
 from armsense.model.model_file import file_hash
 from armsense.recordings.bag_files import BagFacts, model_hash
-from armsense.recordings.input_files import expand
 from armsense.recordings.recording_check import check_recording, Run, verdict
 
 # Names of the action's goal and of the estimators.
@@ -83,8 +81,8 @@ def identify(request: IdentifyRequest, tell: Tell) -> Outcome:
     out = Path(request.out)
     check_target(out, 'model.yaml')
     subject = Subject.of_arm(request.arm)
-    robot = replace(subject.robot, estimator=METHODS[request.method])
-    subject = subject._replace(robot=robot)
+    subject = subject._replace(
+        options=replace(subject.options, estimator=METHODS[request.method]))
     job = run(subject, expand(request.bags), tell=lambda share, step: tell((share, step)))
     tell((0.9, 'writing the report'))
     written = write_all(job, out)

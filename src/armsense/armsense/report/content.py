@@ -31,7 +31,7 @@ def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
     """Everything that the report says."""
     model = job.model
     facts: dict[str, Any] = {
-        'robot': job.subject.robot.robot,
+        'robot': job.subject.arm.name,
         'date': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'result': job.result,
         'joints': joints(model, evidence),
@@ -130,5 +130,6 @@ def provenance(job: Identification) -> dict[str, Any]:
                             'model_sha256': facts.model_sha256})
     known = Provenance.now(method(job.model))
     return {'method': known.method, 'versions': known.versions, 'sources': sources,
-            'urdf': job.subject.robot.urdf, 'seconds': job.result['seconds'],
+            'urdf': (job.subject.robot or job.subject.arm.config).urdf,
+            'seconds': job.result['seconds'],
             'step_seconds': job.result['step_seconds']}

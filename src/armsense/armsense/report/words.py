@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armsense.identify.model import IdentifiedModel
-from armsense.jobs.identify_job import Identification
-from armsense.jobs.result import WEAK_JOINT
+from armsense.jobs.identify_job import Identification, WEAK_JOINT
 from armsense.report.evidence import Evidence
 
 OVERFIT = 1.5                     # error on unseen data over that of the training

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from armsense.cli.command import answer
 from armsense.errors import ArmsenseError
-from armsense.jobs.motion_file import read_motion
+from armsense.jobs.files import read_motion
 from armsense_bringup.excite.drive import drive, drive_running, run_bar
 
 
