@@ -12,7 +12,7 @@ from armsense.identify.estimation.choices import Choice
 from armsense.identify.estimation.search import all_equations, State
 from armsense.identify.estimation.training import excerpts, Training
 from armsense.identify.identify import identify, Options
-from armsense.identify.signals.motion import find_period
+from armsense.identify.signals.methods import find_period
 from armsense.identify.signals.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -35,8 +35,8 @@ from armsense.identify.estimation.training import Training
 from armsense.identify.estimation.uncertainty import BLIND, in_words, NORMAL_95, structure
 from armsense.identify.estimation.wiring import silent_joints, wrong_wiring
 from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.filters import correlation_factor, torque_error
 from armsense.identify.signals.recording import check_enough, check_excited, Recording
-from armsense.identify.signals.torque_error import correlation_factor, torque_error
 from armsense.model.arm import Arm
 from armsense.types import Array, Progress
 

@@ -18,11 +18,11 @@ from armsense.identify.signals.filters import (
     low_pass,
     Motion,
     motion,
-    regular,
     settled,
+    torque_error,
+    TorqueError,
 )
-from armsense.identify.signals.recording import Recording, split_at_gaps
-from armsense.identify.signals.torque_error import torque_error, TorqueError
+from armsense.identify.signals.recording import Recording, regular, split_at_gaps
 from armsense.model.arm import Arm
 from armsense.model.model_file import (
     Covariance,

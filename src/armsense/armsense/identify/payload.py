@@ -18,16 +18,19 @@ from armsense.identify.estimation.equations import rigid_columns
 from armsense.identify.estimation.training import RATE_FACTOR
 from armsense.identify.model import IdentifiedModel
 from armsense.identify.signals.filters import (
+    correlation_factor,
     decimate,
     low_pass,
     motion,
-    regular,
     settled,
+)
+from armsense.identify.signals.recording import (
+    Recording,
+    regular,
     shift,
+    split_at_gaps,
     without_delay,
 )
-from armsense.identify.signals.recording import Recording, split_at_gaps
-from armsense.identify.signals.torque_error import correlation_factor
 from armsense.types import Array
 
 REST = 0.01          # [rad/s] slower counts as rest

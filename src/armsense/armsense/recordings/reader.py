@@ -10,8 +10,7 @@ from armsense.drive import StrainLink
 from armsense.errors import ArmsenseError
 from armsense.identify.elastic.actuators import ElasticRecording
 from armsense.identify.robot_file import SourceConfig
-from armsense.identify.signals.filters import regular
-from armsense.identify.signals.recording import Recording, split_at_gaps
+from armsense.identify.signals.recording import Recording, regular, split_at_gaps
 from armsense.model.arm import Arm
 from armsense.recordings.bag_reader import read_bag
 from armsense.types import ArmState

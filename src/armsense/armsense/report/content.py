@@ -9,7 +9,7 @@ import numpy as np
 
 from armsense.identify.friction.columns import UNITS
 from armsense.identify.model import IdentifiedModel, method
-from armsense.identify.signals.torque_error import TorqueError
+from armsense.identify.signals.filters import TorqueError
 from armsense.jobs.identify_job import Identification
 from armsense.model.model_file import file_hash, Provenance
 from armsense.recordings.bag_files import BagFacts

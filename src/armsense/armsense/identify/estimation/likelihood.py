@@ -19,7 +19,7 @@ from armsense.errors import ArmsenseError
 from armsense.identify.estimation.base_parameters import BaseParameters
 from armsense.identify.estimation.uncertainty import BaseEstimate
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.motion import Basis, find_period, fitted_series, spline_basis
+from armsense.identify.signals.methods import Basis, find_period, fitted_series, fitted_spline
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.types import Array
@@ -139,5 +139,4 @@ def motion_coefficients(recording: Recording, cutoff: float) -> tuple[Basis, Arr
     period = find_period(recording)
     if period is not None:
         return fitted_series(recording.t, recording.q, period, cutoff)
-    basis = spline_basis(recording.t, 0.5 / cutoff)
-    return basis, basis.fit(recording.q)
+    return fitted_spline(recording, cutoff)

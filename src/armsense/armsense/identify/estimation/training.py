@@ -29,16 +29,20 @@ from armsense.identify.signals.filters import (
     decimate,
     Motion,
     motion,
-    regular,
     resting,
-    shift,
     torque_band,
     velocity_delay,
+)
+from armsense.identify.signals.methods import average_periods, find_period, METHODS
+from armsense.identify.signals.recording import (
+    Parts,
+    Recording,
+    regular,
+    shift,
+    split_at_gaps,
     without_delay,
     without_glitches,
 )
-from armsense.identify.signals.motion import average_periods, find_period, METHODS, smooth_motion
-from armsense.identify.signals.recording import Parts, Recording, split_at_gaps
 from armsense.model.arm import Arm
 from armsense.types import Array
 
@@ -115,8 +119,7 @@ class Training:
 
     def prepare(self, velocity: str, band: float) -> Prepared:
         """Columns under a motion filter of `band` times the torque band, without load terms."""
-        motions = [smooth_motion(r, band * self.cutoff, velocity, self.method)
-                   for r in self.working]
+        motions = [METHODS[self.method](r, band * self.cutoff, velocity) for r in self.working]
         rigid = [rigid_columns(self.model, m) for m in motions]
         drive = self.drive()
         columns = [filtered_columns(y, drive.columns(m.dq, m.ddq), r.tau, self.cutoff, m.rate)

@@ -28,7 +28,7 @@ from armsense.errors import BadValue
 from armsense.identify.estimation.base_parameters import base_parameters, BaseParameters, regrouped
 from armsense.identify.estimation.feasible import parameter_scale
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.torque_error import correlation_factor
+from armsense.identify.signals.filters import correlation_factor
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.types import Array
 

@@ -32,10 +32,9 @@ from armsense.identify.signals.filters import (
     Motion,
     motion,
     settled,
-    shift,
     torque_band,
 )
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import Recording, shift
 from armsense.model.arm import Arm
 from armsense.types import Array
 

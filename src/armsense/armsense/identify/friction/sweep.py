@@ -20,8 +20,8 @@ from scipy import stats
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
+from armsense.identify.signals.filters import correlation_factor
 from armsense.identify.signals.recording import Recording
-from armsense.identify.signals.torque_error import correlation_factor
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory import check_motion, Clearance, Limits, QuinticSpline
