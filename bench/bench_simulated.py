@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.identify.elastic.actuators import in_band
 from armsense.identify.elastic.arm import identify_elastic
-from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.estimation.base_parameters import BaseEstimate
 from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.identify import identify, Options
 from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.filters import in_band
 from armsense.types import Array
 from bench.report import emit
 from bench.synthetic import SyntheticArm

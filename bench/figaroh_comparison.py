@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armsense.identify.estimation.base_parameters import base_estimate
 from armsense.identify.robot_file import RobotFile
 from armsense.identify.signals.filters import low_pass
 from armsense.jobs.identify_job import read_recording, Subject
 from armsense.model import Arm
 from armsense.types import Array
+from bench.base_estimate import base_estimate
 
 VERSION = '1.0.2'
 WORKER = Path(__file__).with_name('figaroh_worker.py')

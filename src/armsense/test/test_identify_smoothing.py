@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.identify.estimation.choices import Options, PREPROCESSING
-from armsense.identify.estimation.wiring import find_shift, without_shift
+from armsense.identify.estimation.training import find_shift, Options, PREPROCESSING, without_shift
 from armsense.identify.signals.filters import Motion, resting, torque_band
 from armsense.identify.signals.methods import (
     average_periods,

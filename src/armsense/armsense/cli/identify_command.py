@@ -25,7 +25,7 @@ from rich.table import Table
 
 from armsense.cli.command import answer
 from armsense.cli.fleet import Fleet, show_fleet
-from armsense.identify.estimation.choices import ESTIMATORS, PREPROCESSING
+from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
 from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.files import check_target, expand

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.estimation.base_parameters import BaseEstimate
 from armsense.identify.friction.columns import STATIC
 from armsense.identify.model import IdentifiedModel, Prediction
 from armsense.identify.signals.filters import (

@@ -17,9 +17,12 @@ import numpy as np
 
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.estimation.base_parameters import base_parameters
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
-from armsense.identify.signals.filters import low_pass, Motion, motion, settled, torque_band
+from armsense.identify.estimation.base_parameters import (
+    base_parameters,
+    BaseEstimate,
+    estimate_base,
+)
+from armsense.identify.signals.filters import in_band, Motion, motion, torque_band
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
@@ -62,14 +65,6 @@ class ElasticRecording:
     def motions(self, cutoff: float) -> tuple[Motion, Motion]:
         """Smooth motion of motors and joints."""
         return (motion(self.motor_side(), cutoff), motion(self.link_side(self.tau), cutoff))
-
-
-def in_band(x: Array, cutoff: float, rate: float) -> Array:
-    """Behind the low-pass, settled, about five samples per period of the cut-off."""
-    inside = settled(len(x), cutoff, rate)
-    step = max(1, int(rate / (5.0 * cutoff)))
-    flat = low_pass(x.reshape(len(x), -1), cutoff, rate)
-    return np.asarray(flat.reshape(x.shape)[inside.start:inside.stop:step])
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,19 @@ from armsense.identify.elastic.actuators import (
     elastic_config,
     ElasticRecording,
     identify_actuators,
-    in_band,
     SMOOTHING,
     TERMS,
 )
-from armsense.identify.estimation.base_parameters import base_parameters, regrouped
-from armsense.identify.estimation.choices import Options
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.base_parameters import (
+    base_parameters,
+    BaseEstimate,
+    estimate_base,
+    regrouped,
+)
+from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
-from armsense.identify.signals.filters import torque_band
+from armsense.identify.signals.filters import in_band, torque_band
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
 from armsense.model.model_file import DriveParameters, IdentifiedFriction, ModelFile

@@ -26,15 +26,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armsense.errors import UnknownName
-from armsense.identify.estimation.base_parameters import BaseParameters
-from armsense.identify.estimation.choices import Options
-from armsense.identify.estimation.equations import HUBER, huber_weights, thinned
-from armsense.identify.estimation.feasible import link_bounds, parameter_scale, solve_feasible
+from armsense.identify.estimation.base_parameters import (
+    BaseEstimate,
+    BaseParameters,
+    estimate_base,
+)
+from armsense.identify.estimation.equations import HUBER, huber_weights
+from armsense.identify.estimation.feasible import parameter_scale, solve_arm
 from armsense.identify.estimation.likelihood import maximum_likelihood
 from armsense.identify.estimation.recursive import RecursiveLeastSquares
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.training import Options
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.filters import low_pass, Motion
+from armsense.identify.signals.filters import in_band, low_pass, Motion
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.types import Array
@@ -162,15 +165,10 @@ def single_parameters(found: BaseEstimate, e: Evidence) -> Array:
     H, f = C.T @ precision @ C, C.T @ precision @ found.values
     reach = parameter_scale(e.model.parameters)
     strongest = float((np.diag(H)[:n10] * reach**2).max())
-    positive = [n10 + k for term in e.drive.not_negative
-                for k in range(e.drive.count)[e.drive.index(term)]]
-    passive = e.drive.passivity(e.top_speed)
     pull = np.zeros(len(e.nominal))
     pull[:n10] = max(PRIOR, PULL * strongest) / reach**2
-    return solve_feasible(
-        H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model.parameters,
-        link_bounds(e.model, e.options.mass_factors), np.array(positive, int),
-        np.hstack([np.zeros((len(passive), n10)), passive]), e.options.total_mass)
+    return solve_arm(H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model,
+                     e.drive, e.top_speed, e.options.mass_factors, e.options.total_mass)
 
 
 def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Motion,
@@ -184,9 +182,7 @@ def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Mo
     N, n = ghost.q.shape
     Y = model.torque_regressor_batch(ghost.q, ghost.dq, ghost.ddq).reshape(N, n, -1)
     columns = np.concatenate([Y, drive.columns(ghost.dq, ghost.ddq, load)], axis=2)
-    keep = thinned(N, cutoff, moving.rate)
-    flat = low_pass(columns.reshape(N, -1), cutoff, moving.rate)[keep]
-    return np.asarray(flat.reshape(-1, n, columns.shape[2])[:count])
+    return in_band(columns, cutoff, moving.rate)[:count]
 
 
 def simulated_motion(arm: Arm, nominal: Arm, reference: Motion,

@@ -16,8 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from armsense.errors import ArmsenseError
-from armsense.identify.estimation.base_parameters import BaseParameters
-from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.estimation.base_parameters import BaseEstimate, BaseParameters
 from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.signals.methods import Basis, find_period, fitted_series, fitted_spline
 from armsense.identify.signals.recording import Recording
