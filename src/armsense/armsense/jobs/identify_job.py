@@ -18,8 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.actuators import ElasticRecording
-from armsense.identify.elastic.arm import ElasticArm, identify_elastic, spring_torque
+from armsense.identify.elastic.arm import (
+    ElasticArm,
+    ElasticRecording,
+    identify_elastic,
+    spring_torque,
+)
 from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file

@@ -8,7 +8,7 @@ import numpy as np
 
 from armsense.drive import StrainLink
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.actuators import ElasticRecording
+from armsense.identify.elastic.arm import ElasticRecording
 from armsense.identify.robot_file import SourceConfig
 from armsense.identify.signals.recording import Recording, regular, split_at_gaps
 from armsense.model.arm import Arm
