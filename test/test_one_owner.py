@@ -18,7 +18,7 @@ OWNERS = {
     'torque limit of a joint': (r'np\.minimum\(model\.effort_limits', {
         'armsense.trajectory.limits'}),
     'checksum of a frame': (r'^def crc32_mpeg2\b', {'armsense.boards.protocol.spi'}),
-    'fields of serialised messages': (r'deserialize_cdr', {'armsense.recordings.cdr'}),
+    'fields of serialised messages': (r'deserialize_cdr', {'armsense.recordings.bag_files'}),
     'shapes of links': (r"link\.find\w*\('(?:collision|visual)'\)", {
         'armsense.geometry.urdf_shapes', 'armsense.sim.elastic_link_plant'}),   # which cuts them
     'client of a running arm': (r'^class ArmClient\b', {'armsense_node.arm_client'}),

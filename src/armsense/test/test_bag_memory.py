@@ -10,8 +10,9 @@ from rosbags.typesys import get_typestore, Stores
 from armsense.errors import BadValue
 from armsense.identify.robot_file import SourceConfig
 from armsense.recordings import bag_reader
+from armsense.recordings.bag_files import JOINT_STATE, message_type
 from armsense.recordings.bag_reader import read_bag, RowStore
-from armsense.recordings.cdr import BadRecord, Columns, JOINT_STATE, message_type, seconds
+from armsense.recordings.cdr import BadRecord, Columns, seconds
 
 JOINTS = ('a', 'b', 'c')
 

@@ -16,8 +16,8 @@ from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
 from armsense.model import Arm
 from armsense.model.model_file import file_hash
-from armsense.recordings.bag_files import BagFacts, model_hash
-from armsense.recordings.recording_check import check_recording, Run, verdict
+from armsense.recordings.bag_files import BagFacts
+from armsense.recordings.recording_check import check_recording, model_hash, Run, verdict
 
 # Names of the action's goal and of the estimators.
 METHODS = {'sdp': 'consistent', 'wls': 'wls', 'ols': 'ols', 'huber': 'huber'}

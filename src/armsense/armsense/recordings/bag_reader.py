@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.identify.robot_file import SourceConfig
-from armsense.recordings.bag_files import choose_states, messages, RawMessage, whose
-from armsense.recordings.cdr import (
-    BadRecord,
-    Columns,
+from armsense.recordings.bag_files import (
+    choose_states,
     JOINT_STATE,
     message_type,
-    MessageType,
+    messages,
     MOTOR_STATES,
     motor_states_type,
-    seconds,
+    RawMessage,
+    whose,
 )
+from armsense.recordings.cdr import BadRecord, Columns, MessageType, seconds
 from armsense.types import Array
 
 BATCH = 4096

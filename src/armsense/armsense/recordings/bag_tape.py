@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 
 from armsense.base.imu_motion import ImuMotion, stamp_ns
 from armsense.errors import ArmsenseError
-from armsense.recordings.bag_files import choose_states, messages
-from armsense.recordings.cdr import (
-    BadRecord,
-    Columns,
+from armsense.recordings.bag_files import (
+    choose_states,
     deserialize,
     IMU,
     message_type,
+    messages,
     MOTOR_STATES,
-    nanoseconds,
     our_types,
     PAYLOAD,
     RESIDUAL,
 )
+from armsense.recordings.cdr import BadRecord, Columns, nanoseconds
 from armsense.types import Array
 from armsense.watch import Tape
 

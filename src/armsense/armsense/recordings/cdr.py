@@ -1,27 +1,24 @@
-"""Serialised messages: their types by name, where their fields lie, thousands cut at once.
+"""Where the fields of a serialised message lie: one walk for loops, bags and replays.
 
 CDR puts one field behind the other, each on a multiple of its size; a list or a text begins with
 its count. So the counts of a message tell where all its numbers are. `record` reads and writes
-one message at a time by that, `Columns` thousands at once. Types come from the definitions of ROS
-and our own; no generated class is needed.
+one message at a time by that, `Columns` thousands at once: messages of one stream look alike, so
+one of them shows where the numbers lie, and all that agree with it are cut at once. Only bytes
+that mean something are compared: what lies between two fields (padding) and behind the last one is
+whatever the sender's memory held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-import functools
 import re
 import struct
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
-from rosbags.typesys.store import Typestore
 
 from armsense.errors import ArmsenseError
-from armsense.share import message_definitions
 from armsense.types import Array
 
 ORDERS = {b'\x00\x00': '>', b'\x00\x01': '<'}    # of the bytes, by what CDR begins with
@@ -37,17 +34,6 @@ _ADDED = {'MotorStates': ('time_ns',)}
 _TYPE = re.compile(r'(?:sequence<(?P<item>\w+)>|(?P<fixed>\w+)\[(?P<size>\d+)\]|(?P<scalar>\w+))$')
 CountOf = Callable[[str, int], int]   # (name of a list, offset of its count) -> items
 Column = NDArray[Any]
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
-RESIDUAL = 'armsense_msgs/msg/Residual'
-COLLISION = 'armsense_msgs/msg/Collision'
-IMU = 'sensor_msgs/msg/Imu'
-PAYLOAD = 'geometry_msgs/msg/InertiaStamped'
-_NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
-NEEDED = {                           # of motor states, by rosbags' names for their types
-    'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
-    **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), _NUMBERS)}
-_SEPARATOR = '=' * 80
 
 
 class BadRecord(ArmsenseError):
@@ -250,94 +236,3 @@ def nanoseconds(columns: dict[str, Column]) -> NDArray[np.int64]:
     """Stamps of messages with a header [ns], (N,)."""
     sec, nanosec = columns['stamp_ns'].astype(np.int64).T
     return np.asarray(sec * 10**9 + nanosec)
-
-
-@functools.cache
-def our_types() -> Typestore:
-    """Types of ROS and of armsense_msgs; the latter in a bag may be of another version."""
-    store = get_typestore(Stores.ROS2_JAZZY)
-    for name, text in message_definitions().items():
-        store.register(get_types_from_msg(text, name))
-    return store
-
-
-def message_type(name: str, store: Typestore | None = None) -> MessageType:
-    """Fields of a type such as `sensor_msgs/msg/JointState`.
-
-    Raises:
-        ArmsenseError: One of them is neither number nor text nor a list of these.
-    """
-    return MessageType(name.rpartition('/')[2], tuple(_fields(store or our_types(), name)))
-
-
-def motor_states_type(definition: str, where: str) -> MessageType:
-    """Motor states as a bag defines them, which may be of another version.
-
-    Args:
-        definition: Text of the type, '' where the bag has none.
-        where: Name of the bag, for errors.
-    """
-    if not definition:
-        raise ArmsenseError(f'{where}: the type {MOTOR_STATES} is unknown and the bag does not '
-                            'define it')
-    store = get_typestore(Stores.ROS2_JAZZY)
-    try:
-        store.register(get_types_from_msg(definition, MOTOR_STATES))
-        fields = dict(store.get_msgdef(MOTOR_STATES).fields)
-    except (TypesysError, KeyError) as error:   # the second: a part is not defined
-        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} is damaged') from error
-    wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
-    if wrong:
-        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} lacks or changes '
-                            f'{", ".join(wrong)}')
-    return message_type(MOTOR_STATES, store)
-
-
-def _fields(store: Typestore, kind: str) -> list[Field]:
-    fields: list[Field] = []
-    detail: Any
-    for name, (node, detail) in store.get_msgdef(kind).fields:
-        if node == Nodetype.NAME:
-            fields += STAMP if detail == 'std_msgs/msg/Header' else _fields(store, detail)
-            continue
-        item, items = (detail, -1) if node == Nodetype.BASE else (detail[0][1], detail[1])
-        if node == Nodetype.SEQUENCE:
-            items = 0       # what the definition gives is the most that there may be
-        if item[0] not in CODES:
-            raise ArmsenseError(f'{kind}: its field {name} is neither of numbers nor of texts')
-        fields.append(Field(name, CODES[item[0]], items))
-    return fields
-
-
-def schema_text(name: str) -> str:
-    """Definition of a type with everything it contains, as MCAP's `ros2msg` wants it."""
-    own, separator, parts = our_types().generate_msgdef(name, ros_version=2)[0].partition(
-        _SEPARATOR)
-    return message_definitions().get(name, own) + separator + parts   # ours has its comments
-
-
-def blank(name: str) -> Any:
-    """A message of zeros and empty texts, with the attributes of a generated class."""
-    values: dict[str, Any] = {}
-    detail: Any
-    for field, (node, detail) in our_types().get_msgdef(name).fields:
-        if node == Nodetype.NAME:
-            values[field] = blank(detail)
-        elif node == Nodetype.BASE:
-            values[field] = '' if detail[0] == 'string' else 0
-        else:
-            values[field] = np.zeros(detail[1], CODES[detail[0][1][0]])
-    return our_types().types[name](**values)
-
-
-def serialize(message: Any) -> bytes:
-    """The bytes of a message made by `blank`."""
-    return bytes(our_types().serialize_cdr(message, message.__msgtype__))
-
-
-def deserialize(store: Typestore, name: str, data: bytes) -> Any:
-    """Any message as an object; what follows its last field is padding of the sender."""
-    kind = store.get_msgdef(name)
-    little = data[:2] == b'\x00\x01'
-    decode = kind.deserialize_cdr_le if little else kind.deserialize_cdr_be
-    return decode(data[HEADER:], 0, kind.cls, store)[0]
