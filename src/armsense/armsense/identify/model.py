@@ -59,15 +59,6 @@ class Finding(NamedTuple):
     sentence: str
 
 
-class Smooth(NamedTuple):
-    """A recording, filtered."""
-
-    even: Recording         # on a regular clock
-    working: Recording      # the same at the working rate, velocities without their delay
-    motion: Motion          # smooth, on the clock of `working`
-    notes: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Prediction:
     """Torques on the regular clock of a recording."""
@@ -179,13 +170,6 @@ class IdentifiedModel:
         columns = self.drive.columns(moving.dq, moving.ddq, load)
         return np.asarray(link + columns @ coefficients)
 
-    def smooth(self, recording: Recording) -> Smooth:
-        """A recorded motion without gaps as the model sees it."""
-        even, notes = regular(recording)
-        working = decimate(even, RATE_FACTOR * self.cutoff)
-        velocity = self.velocity if working.dq is not None else 'position'
-        return Smooth(even, working, motion(working, self.motion_cutoff, velocity), tuple(notes))
-
     def predict(self, recording: Recording) -> Prediction:
         """Torques of a recorded motion, from positions and velocities alone."""
         whole = split_at_gaps(recording)
@@ -199,12 +183,15 @@ class IdentifiedModel:
 
     def _predict(self, recording: Recording) -> Prediction:
         """The same of a recording without gaps."""
-        even, working, moving, notes = self.smooth(recording)
+        even, notes = regular(recording)
+        working = decimate(even, RATE_FACTOR * self.cutoff)
+        velocity = self.velocity if working.dq is not None else 'position'
+        moving = motion(working, self.motion_cutoff, velocity)
         late = even.t - self.clock_shift
         predicted = np.stack([np.interp(late, working.t, column)
                               for column in self.torque(moving).T], axis=1)
         speed = np.stack([np.interp(even.t, working.t, column) for column in moving.dq.T], axis=1)
-        return Prediction(even.t, even.tau, predicted, speed, even.rate, notes)
+        return Prediction(even.t, even.tau, predicted, speed, even.rate, tuple(notes))
 
     def validate(self, recording: Recording) -> TorqueError:
         """Error on a recording within the torque band."""
@@ -279,7 +266,7 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
              if errors.get(key) is not None}
     joints = model.model.joint_names
     # Where no rotor was identified, its inertia is part of the links: the file must say zero.
-    inertia = _coefficients(model, 'inertia')
+    inertia = model.drive_coefficients().get('inertia', np.zeros(len(model.drive.axes)))
     drives = {joint: DriveParameters(rotor_inertia=max(float(J), 0.0)
                                      / (1.0 if gears is None else gears[joint])**2)
               for joint, J in zip(joints, inertia, strict=False)
@@ -297,7 +284,9 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
         gravity=tuple(map(float, model.gravity)),
         timing=Timing(torque_delay=model.torque_delay + model.clock_shift,
                       velocity_delay=model.velocity_delay),
-        covariance=_covariance(model))
+        covariance=None if model.base is None else Covariance(
+            names=model.base.names,
+            matrix=tuple(tuple(map(float, row)) for row in model.base.covariance)))
 
 
 def method(model: IdentifiedModel) -> str:
@@ -305,12 +294,6 @@ def method(model: IdentifiedModel) -> str:
     if model.estimator == 'consistent':
         return 'physically consistent least squares'
     return f'{model.estimator}, then the nearest links that can exist'
-
-
-def _coefficients(model: IdentifiedModel, term: str) -> Array:
-    """Of one term by drive axis; zero where the model does without."""
-    found = model.drive_coefficients()
-    return found[term] if term in found else np.zeros(len(model.drive.axes))
 
 
 def _friction_blocks(model: IdentifiedModel) -> list[IdentifiedFriction]:
@@ -321,10 +304,3 @@ def _friction_blocks(model: IdentifiedModel) -> list[IdentifiedFriction]:
                                smoothing=model.drive.smoothing,
                                **{name: float(values[k]) for name, values in terms.items()})
             for k in range(len(model.drive.axes))]
-
-
-def _covariance(model: IdentifiedModel) -> Covariance | None:
-    if model.base is None:
-        return None
-    return Covariance(names=model.base.names,
-                      matrix=tuple(tuple(map(float, row)) for row in model.base.covariance))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+import functools
 from itertools import chain
 
 import numpy as np
@@ -28,7 +29,6 @@ from armsense.identify.estimation.equations import (
 from armsense.identify.estimation.feasible import parameter_scale, solve_arm
 from armsense.identify.estimation.training import Options, Training
 from armsense.identify.friction.columns import NEEDS_LOAD, TERMS
-from armsense.model.arm import Arm
 from armsense.types import Array
 
 BASIC = ('viscous', 'coulomb')
@@ -76,10 +76,10 @@ class State:
     theta: Array                  # of links and drives, a first estimate, (10 n + drives,)
     terms: tuple[str, ...] = ()   # of these drives
 
-    @property
-    def model(self) -> Arm:
-        """Nominal."""
-        return self.data.training.model
+    @functools.cached_property
+    def nominal(self) -> Array:
+        """Parameters of the links before the data, (10 n,)."""
+        return self.data.training.model.parameters
 
     def weights(self, exponent: float) -> Array:
         """Of the joints, such that the weighted error has variance one in the mean, (n,)."""
@@ -88,10 +88,9 @@ class State:
 
     def prior(self, choice: Choice) -> tuple[Array, Array]:
         """Nominal parameters and their precision for the columns of a choice, (p,) each."""
-        nominal = self.model.parameters
         drives = np.zeros(len(self.data.drive.places(choice.terms)))
-        return (np.concatenate([nominal, drives]),
-                np.concatenate([choice.prior / np.square(parameter_scale(nominal)), drives]))
+        precision = choice.prior / np.square(parameter_scale(self.nominal))
+        return np.concatenate([self.nominal, drives]), np.concatenate([precision, drives])
 
 
 class Problem:
@@ -105,7 +104,7 @@ class Problem:
 
     def _index(self, terms: tuple[str, ...]) -> NDArray[np.intp]:
         """Columns of a model with these terms."""
-        p = len(self._state.model.parameters)
+        p = len(self._state.nominal)
         return np.concatenate([np.arange(p), p + self._state.data.drive.places(terms)])
 
     def _products(self, exponent: float) -> tuple[Array, Array]:
@@ -212,13 +211,13 @@ def cross_validate_consistent(state: State, choice: Choice) -> Choice:
 def consistent(state: State, equations: NormalEquations, choice: Choice,
                gravity: Array) -> tuple[Array, float]:
     """Physically consistent parameters under a gravity, (p,), and their cost."""
-    data = state.data
+    data, options = state.data, state.options
     prior, precision = state.prior(choice)
     H, f = equations.select(gravity, data.drive.places(choice.terms)).weighted(
         state.weights(choice.exponent))
     H, f = H + np.diag(precision), f + precision * prior
-    theta = solve_arm(H, f, state.model, data.drive.only(choice.terms), data.training.top_speed,
-                      state.options.mass_factors, state.options.total_mass)
+    theta = solve_arm(H, f, data.training.model, data.drive.only(choice.terms),
+                      data.training.top_speed, options.mass_factors, options.total_mass)
     return theta, float(theta @ H @ theta - 2.0 * f @ theta)
 
 
