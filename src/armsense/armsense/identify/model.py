@@ -59,6 +59,15 @@ class Finding(NamedTuple):
     sentence: str
 
 
+class Smooth(NamedTuple):
+    """A recording, filtered."""
+
+    even: Recording         # on a regular clock
+    working: Recording      # the same at the working rate, velocities without their delay
+    motion: Motion          # smooth, on the clock of `working`
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Torques on the regular clock of a recording."""
@@ -170,6 +179,13 @@ class IdentifiedModel:
         columns = self.drive.columns(moving.dq, moving.ddq, load)
         return np.asarray(link + columns @ coefficients)
 
+    def smooth(self, recording: Recording) -> Smooth:
+        """A recorded motion without gaps as the model sees it."""
+        even, notes = regular(recording)
+        working = decimate(even, RATE_FACTOR * self.cutoff)
+        velocity = self.velocity if working.dq is not None else 'position'
+        return Smooth(even, working, motion(working, self.motion_cutoff, velocity), tuple(notes))
+
     def predict(self, recording: Recording) -> Prediction:
         """Torques of a recorded motion, from positions and velocities alone."""
         whole = split_at_gaps(recording)
@@ -183,15 +199,12 @@ class IdentifiedModel:
 
     def _predict(self, recording: Recording) -> Prediction:
         """The same of a recording without gaps."""
-        even, notes = regular(recording)
-        working = decimate(even, RATE_FACTOR * self.cutoff)
-        velocity = self.velocity if working.dq is not None else 'position'
-        moving = motion(working, self.motion_cutoff, velocity)
+        even, working, moving, notes = self.smooth(recording)
         late = even.t - self.clock_shift
         predicted = np.stack([np.interp(late, working.t, column)
                               for column in self.torque(moving).T], axis=1)
         speed = np.stack([np.interp(even.t, working.t, column) for column in moving.dq.T], axis=1)
-        return Prediction(even.t, even.tau, predicted, speed, even.rate, tuple(notes))
+        return Prediction(even.t, even.tau, predicted, speed, even.rate, notes)
 
     def validate(self, recording: Recording) -> TorqueError:
         """Error on a recording within the torque band."""
