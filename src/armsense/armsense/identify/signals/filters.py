@@ -38,13 +38,13 @@ class Motion:
     rate: float   # [Hz]
 
 
-def low_pass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
+def low_pass(x: Array, cutoff: float, rate: float) -> Array:
     """Zero-phase Butterworth low-pass along the first axis; no filter at the Nyquist rate."""
     if cutoff <= 0.0:
         raise BadValue('cut-off frequency', cutoff, '> 0 Hz')
     if cutoff >= 0.499 * rate:
         return np.array(x, float)
-    sos = signal.butter(order, cutoff, fs=rate, output='sos')
+    sos = signal.butter(4, cutoff, fs=rate, output='sos')
     pad = min(len(x) - 1, int(3.0 * rate / cutoff))
     return np.asarray(signal.sosfiltfilt(sos, x, axis=0, padlen=pad))
 
