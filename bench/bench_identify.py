@@ -137,7 +137,7 @@ def sdp_seconds(folder: Path, notes: list[str]) -> dict[str, float]:
         robot = RobotFile.read(ROOT / 'config' / 'robots' / f'{name}.yaml')
         files = sorted(place.glob(pattern)) if pattern else [place]
         try:
-            report = run(Subject(robot), files[:1]).result
+            report = run(Subject.of_robot(robot, files[0]), files[:1]).result
             found[name] = float(report['step_seconds']['consistent model'])
         except ArmsenseError as error:
             notes.append(f'{name}: {error}')

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.identify.elastic.actuators import in_band
-from armsense.identify.elastic.arm import identify_elastic
-from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.estimation.base_parameters import BaseEstimate
 from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.identify import identify, Options
 from armsense.identify.model import IdentifiedModel
+from armsense.identify.signals.filters import in_band
 from armsense.types import Array
+from bench.both_sides import identify_together, motor_torque
 from bench.report import emit
 from bench.synthetic import SyntheticArm
 from bench.synthetic_elastic import strain_arm, SyntheticElasticArm
@@ -88,8 +88,8 @@ def _rigid(make: Callable[[], SyntheticArm]) -> Callable[[int], Run]:
 def _elastic(seed: int) -> Run:
     """Both sides at once; the error is that of the motor torques."""
     arm = SyntheticElasticArm.make('biorob')
-    found = identify_elastic([arm.record(TRAIN, seed, 20.0, periods=1)], arm.nominal,
-                             Options(gravity=arm.nominal.gravity), way='joint')
+    found, both = identify_together([arm.record(TRAIN, seed, 20.0, periods=1)], arm.nominal,
+                                    Options(gravity=arm.nominal.gravity))
     new, n = arm.record(NEW + seed, None, 20.0, periods=1), arm.nominal.n
     actuators = replace(found.actuators, stiffness=arm.springs.stiffness,
                         damping=arm.springs.damping, viscous=arm.friction.viscous,
@@ -101,12 +101,11 @@ def _elastic(seed: int) -> Run:
     cutoff = found.links.cutoff
     measured = in_band(new.tau, cutoff, new.rate)
     error, floor = (float(np.linalg.norm(measured - in_band(
-        model.motor_torque(new, found.links.motion_cutoff), cutoff, new.rate)))
+        motor_torque(model, new, found.links.motion_cutoff), cutoff, new.rate)))
         for model in (found, true))
-    assert found.both is not None
     parts = (arm.springs.stiffness, arm.springs.damping, arm.friction.viscous,
              arm.friction.coulomb, np.zeros(n), arm.arm.parameters, arm.springs.link_damping)
-    return Run(_inside(found.both, found.both.base.project(np.concatenate(parts))), error / floor,
+    return Run(_inside(both, both.base.project(np.concatenate(parts))), error / floor,
                found.links.feasible)
 
 

@@ -22,8 +22,7 @@ from scipy import io, stats
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.identify.signals.filters import low_pass
-from armsense.identify.signals.torque_error import correlation_factor
+from armsense.identify.signals.filters import correlation_factor, low_pass
 from armsense.schema import quantity
 from armsense.types import Array
 

@@ -21,9 +21,8 @@ from armsense.errors import ArmsenseError
 from armsense.identify.robot_file import SourceConfig
 from armsense.model import Arm, ArmConfig
 from armsense.model.model_file import ModelFile, Provenance
-from armsense.recordings.bag_files import storage_files
+from armsense.recordings.bag_files import JOINT_STATE, MOTOR_STATES, storage_files
 from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.definitions import JOINT_STATE, MOTOR_STATES
 from armsense_bringup.launch.language import LaunchError
 from armsense_bringup.launch.plan import load as load_launch
 from bench.cell_lines import encode_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from armsense.identify.signals.recording import Recording
+from armsense.recordings.bag_files import message_type, MOTOR_STATES
 from armsense.recordings.bag_writer import BagWriter
-from armsense.recordings.definitions import message_type, MOTOR_STATES
 from armsense.recordings.record import new_record
 
 TOPIC = '/motor_states'

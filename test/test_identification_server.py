@@ -13,7 +13,8 @@ import pytest
 from armsense.excite import Excitation
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_files import BagFacts, model_hash
+from armsense.recordings.bag_files import BagFacts
+from armsense.recordings.recording_check import model_hash
 from armsense_msgs.action import DesignExcitation, Identify, RunExcitation
 
 KINDS = {'design_excitation': DesignExcitation, 'run_excitation': RunExcitation,

@@ -18,11 +18,11 @@ OWNERS = {
     'torque limit of a joint': (r'np\.minimum\(model\.effort_limits', {
         'armsense.trajectory.limits'}),
     'checksum of a frame': (r'^def crc_bytes\b', {'armsense.boards.protocol.spi'}),
-    'fields of serialised messages': (r'deserialize_cdr', {'armsense.recordings.definitions'}),
+    'fields of serialised messages': (r'deserialize_cdr', {'armsense.recordings.bag_files'}),
     'shapes of links': (r"link\.find\w*\('(?:collision|visual)'\)", {
         'armsense.geometry.urdf_shapes', 'armsense.sim.elastic_link_plant'}),   # which cuts them
     'client of a running arm': (r'^class ArmClient\b', {'armsense_node.arm_client'}),
-    'who may write where': (r'^def check_target\b', {'armsense.jobs.outputs'}),
+    'who may write where': (r'^def check_target\b', {'armsense.jobs.files'}),
     'age of commands': (r'COMMAND_STALE, ', {'armsense.boards.arbiter'}),
 }
 # Words that mean one thing on the way of a state, from bytes to report.

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.identify.estimation.base_parameters import base_parameters
 from armsense.model import Arm
+from bench.base_estimate import arm_base_parameters
 from bench.papers.symbolic_base_parameters import (
     coefficient_matrix,
     in_words,

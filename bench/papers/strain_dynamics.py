@@ -15,8 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.identify.estimation.base_parameters import base_parameters
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.base_parameters import (
+    base_parameters,
+    BaseEstimate,
+    estimate_base,
+)
 from armsense.identify.signals.filters import Motion
 from armsense.model.arm import Arm
 from armsense.types import Array

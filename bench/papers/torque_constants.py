@@ -16,12 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.estimation.base_parameters import base_parameters, regrouped
-from armsense.identify.estimation.equations import thinned
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.base_parameters import (
+    base_parameters,
+    BaseEstimate,
+    estimate_base,
+    regrouped,
+)
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.filters import decimate, low_pass, motion, regular, torque_band
-from armsense.identify.signals.recording import Recording, split_at_gaps
+from armsense.identify.signals.filters import decimate, low_pass, motion, thinned, torque_band
+from armsense.identify.signals.recording import Recording, regular, split_at_gaps
 from armsense.model.arm import Arm
 from armsense.types import Array
 

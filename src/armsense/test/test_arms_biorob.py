@@ -7,8 +7,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.identify.estimation.base_parameters import base_parameters
 from armsense.model import Arm
+from bench.base_estimate import arm_base_parameters
 
 G = 9.81
 L1, L2, L3, L4 = 0.25, 0.30, 0.30, 0.20   # assumed lengths, as in the URDF

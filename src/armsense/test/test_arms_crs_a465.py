@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.identify.estimation.base_parameters import base_parameters
 from armsense.model import Arm
+from bench.base_estimate import arm_base_parameters
 
 G, L2 = 9.81, 0.305
 # The table's parameters by the one that leads each line, and its exact values. Products of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armsense.identify.estimation.base_parameters import arm_base_parameters, base_parameters
+from armsense.identify.estimation.base_parameters import base_parameters
 from armsense.model import Arm
+from bench.base_estimate import arm_base_parameters
 
 # Table A.1, column CAD: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of links 1 to 4.
 TABLE_A1 = np.array([

@@ -10,11 +10,9 @@ from rosbags.typesys import get_typestore, Stores
 from armsense.errors import BadValue
 from armsense.identify.robot_file import SourceConfig
 from armsense.recordings import bag_reader
-from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.cdr import BadRecord
-from armsense.recordings.columns import Columns, seconds
-from armsense.recordings.definitions import JOINT_STATE, message_type
-from armsense.recordings.rows import RowStore
+from armsense.recordings.bag_files import JOINT_STATE, message_type
+from armsense.recordings.bag_reader import read_bag, RowStore
+from armsense.recordings.cdr import BadRecord, Columns, seconds
 
 JOINTS = ('a', 'b', 'c')
 

@@ -8,14 +8,13 @@ import pytest
 from armsense.errors import BadValue, UnknownName
 from armsense.identify.estimation import base_parameters as module
 from armsense.identify.estimation.base_parameters import (
-    arm_base_parameters,
-    base_estimate,
     base_parameters,
     BaseParameters,
     GRAM_LIMIT,
     regrouped,
 )
 from armsense.model import Arm
+from bench.base_estimate import arm_base_parameters, base_estimate
 
 ARMS = {'biorob': 22, 'crs_a255': 15, 'crs_a465': 15, 'laas4': 22, 'tudor': 15, 'zeego': 36}
 
@@ -128,7 +127,7 @@ def test_gram_matrix_and_qr_agree(monkeypatch):
 
 def test_long_recording_is_cut_into_blocks_that_add_up():
     rng = np.random.default_rng(0)
-    W = rng.normal(size=(3 * module.BLOCK + 17, 50))
+    W = rng.normal(size=(3 * module.GRAM_ROWS + 17, 50))
     W[:, 49] = W[:, 0] - 3 * W[:, 1]
     assert W.size > module.SMALL
     found = base_parameters(W, [f'p{k}' for k in range(50)], prefer=[f'p{k}' for k in range(49)])

@@ -4,12 +4,17 @@
 import numpy as np
 import pytest
 
-from armsense.errors import ArmsenseError, UnknownName
-from armsense.identify.elastic.actuators import ElasticRecording, identify_actuators
-from armsense.identify.elastic.arm import identify_both_sides, identify_elastic, spring_torque
+from armsense.errors import ArmsenseError
+from armsense.identify.elastic.arm import (
+    ElasticRecording,
+    identify_actuators,
+    identify_elastic,
+    spring_torque,
+)
 from armsense.identify.identify import Options
 from armsense.identify.signals.filters import Motion
 from armsense.model import Arm
+from bench.both_sides import identify_both_sides, identify_together
 from bench.synthetic import fourier_motion
 from bench.synthetic_elastic import (
     SyntheticElasticArm,
@@ -63,9 +68,9 @@ def test_both_sides_together_are_better_than_the_printed_stiffness(arm, run, act
                                arm.springs.link_damping, rtol=0.02)
 
 
-@pytest.mark.parametrize('way', ['steps', 'joint'])
+@pytest.mark.parametrize('way', [identify_elastic, lambda *a: identify_together(*a)[0]])
 def test_load_side_predicts_a_new_motion(arm, run, way, tmp_path):
-    found = identify_elastic([run], arm.nominal, Options(gravity=DOWN), way)
+    found = way([run], arm.nominal, Options(gravity=DOWN))
     assert found.links.feasible
     q, dq, ddq = fourier_motion(arm.nominal, np.arange(500) / 50.0, 8, 10.0)
     true = arm.link_torque(q, dq, ddq)
@@ -91,5 +96,3 @@ def test_elastic_mistakes_are_explained(run, arm):
         identify_actuators([run], Arm.load('laas4'))
     with pytest.raises(ArmsenseError, match='shape of the motor angles'):
         ElasticRecording(run.t, run.theta[:, :3], run.q, run.tau)
-    with pytest.raises(UnknownName, match='known: steps, joint'):
-        identify_elastic([run], arm.nominal, way='both')

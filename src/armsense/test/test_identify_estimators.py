@@ -8,9 +8,9 @@ import pytest
 from armsense.errors import UnknownName
 from armsense.identify import identify as identification
 from armsense.identify.estimation.base_parameters import base_parameters
-from armsense.identify.estimation.choices import ESTIMATORS
 from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters, TABLE
 from armsense.identify.estimation.feasible import is_consistent
+from armsense.identify.estimation.training import ESTIMATORS
 from armsense.identify.identify import identify, Options
 from bench.synthetic import SyntheticArm
 

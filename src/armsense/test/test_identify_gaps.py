@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.identify.estimation.choices import Options
-from armsense.identify.estimation.training import Training
+from armsense.identify.estimation.training import Options, Training
 from armsense.identify.identify import identify
 from armsense.identify.signals.recording import Recording, split_at_gaps
 from bench.synthetic import SyntheticArm

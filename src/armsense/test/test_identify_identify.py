@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.estimation.base_parameters import arm_base_parameters
 from armsense.identify.identify import identify, Options
 from armsense.identify.model import model_file
 from armsense.identify.payload import identify_payload
 from armsense.identify.signals.recording import Recording
 from armsense.model.model_file import ModelFile
+from bench.base_estimate import arm_base_parameters
 
 sys.path.insert(0, str(Path(__file__).parent))
 from identify_truth import fourier, make_truth

@@ -9,10 +9,9 @@ from armsense.drive import FrictionModel, make_drive
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.identify import identify, Options
 from armsense.identify.model import IdentifiedModel, model_file
-from armsense.identify.signals.filters import decimate, low_pass, Motion, settled
+from armsense.identify.signals.filters import decimate, low_pass, Motion, settled, torque_error
 from armsense.identify.signals.filters import motion as smooth
-from armsense.identify.signals.torque_error import torque_error
-from armsense.jobs.result import summary
+from armsense.jobs.identify_job import summary
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 from armsense.types import ArmState

@@ -5,7 +5,7 @@ import pytest
 
 from armsense.errors import BadValue, UnknownName
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.torque_error import correlation_factor, torque_error, whiteness
+from armsense.identify.signals.filters import correlation_factor, torque_error, whiteness
 
 
 def test_a_coupled_motor_acts_on_both_joints():

@@ -4,16 +4,14 @@ import pytest
 from armsense.errors import BadValue, UnknownName
 from armsense.identify.signals.filters import (
     decimate,
-    differentiate,
+    derivative,
     low_pass,
     motion,
-    regular,
-    repair_stamps,
-    spectral_derivative,
     torque_band,
     velocity_delay,
 )
-from armsense.identify.signals.recording import check_excited, Recording
+from armsense.identify.signals.methods import spectral_derivative
+from armsense.identify.signals.recording import check_excited, Recording, regular, repair_stamps
 
 
 def sine(rate=1000.0, seconds=10.0, frequency=0.5, dq=True):
@@ -55,10 +53,10 @@ def test_resampling_without_velocities_says_so():
     assert 'resampled' in notes[0]
 
 
-@pytest.mark.parametrize('method', ['central', 'spectral', 'spline'])
+@pytest.mark.parametrize('method', [derivative, spectral_derivative])
 def test_derivatives_of_a_sine(method):
     clean = sine(rate=200.0)
-    slope = differentiate(clean.q, 200.0, method)
+    slope = method(clean.q, 200.0)
     assert np.abs(slope - clean.dq)[100:-100].max() < 0.01
 
 

@@ -6,25 +6,17 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.identify.estimation.choices import Options, PREPROCESSING
-from armsense.identify.estimation.wiring import find_shift, without_shift
-from armsense.identify.signals.filters import (
-    Motion,
-    resting,
-    shift,
-    spectral_filter,
-    torque_band,
-    without_glitches,
-)
-from armsense.identify.signals.motion import (
+from armsense.identify.estimation.training import find_shift, Options, PREPROCESSING, without_shift
+from armsense.identify.signals.filters import Motion, resting, torque_band
+from armsense.identify.signals.methods import (
     average_periods,
     find_period,
     fourier_basis,
     METHODS,
-    smooth_motion,
+    spectral_filter,
     spline_basis,
 )
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import Recording, shift, without_glitches
 from bench.synthetic import fourier_motion, SyntheticArm
 
 PERIOD, RATE, NOISE = 8.0, 100.0, 5e-4
@@ -51,7 +43,7 @@ def test_every_method_reaches_the_true_motion_and_the_series_is_best(run):
     inside = slice(100, -100)
     error = {}
     for method in METHODS:
-        found = smooth_motion(recording, 3.0, method=method)
+        found = METHODS[method](recording, 3.0, 'position')
         assert np.abs(found.q - q)[inside].max() < 1.5e-3, method
         assert np.abs(found.dq - dq)[inside].max() < 0.02, method
         error[method] = float(np.sqrt(np.mean((found.ddq - ddq)[inside] ** 2)))
@@ -78,13 +70,13 @@ def test_what_does_not_repeat_is_said(run):
     chirp = Recording(t, q, q, None, 'chirp')
     assert find_period(chirp) is None
     with pytest.raises(ArmsenseError, match='does not repeat'):
-        smooth_motion(chirp, 5.0, method='fourier')
+        METHODS['fourier'](chirp, 5.0, 'position')
     with pytest.raises(ArmsenseError, match='does not repeat'):
         average_periods(chirp)
     with pytest.raises(BadValue, match='number of periods is 1'):
         average_periods(chirp, 15.0)
     with pytest.raises(UnknownName, match='wavelet'):
-        smooth_motion(chirp, 5.0, method='wavelet')
+        Options(preprocess='wavelet')
     with pytest.raises(UnknownName, match='known: auto, filter'):
         Options(preprocess='filtr')
     assert set(METHODS) < set(PREPROCESSING)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from armsense.identify.estimation import training
-from armsense.identify.estimation.choices import Choice
-from armsense.identify.estimation.search import all_equations, State
+from armsense.identify.estimation.equations import Prepared
+from armsense.identify.estimation.search import all_equations, Choice, State
 from armsense.identify.estimation.training import excerpts, Training
 from armsense.identify.identify import identify, Options
-from armsense.identify.signals.motion import find_period
+from armsense.identify.signals.methods import find_period
 from armsense.identify.signals.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -65,15 +65,16 @@ def test_products_of_windows_add_up_to_those_of_all_samples(short):
     run = truth.record(2, 40.0, 100.0)
     data = Training.load([run], truth.nominal, Options(cutoff=5.0))
     assert len(data.unused) == 7
-    prepared = data.prepare('position', 1.6)
+    prepared = Prepared.make(data, 'position', 1.6)
     state = State(prepared, Options(), DOWN, np.full(4, 0.02),
                   np.concatenate([truth.arm.parameters, truth.viscous, truth.coulomb]),
                   ('viscous', 'coulomb'))
     told = []
     total = all_equations(state, told.append)
     assert len(told) == 7
-    rows = total.rows.sum()
-    assert rows == pytest.approx(10 / 3 * prepared.equations(1).rows.sum(), rel=0.1)
+    rows = 10 / 3 * sum(c.y.size for c in prepared.columns)
+    power = total.yy.sum() / prepared.equations(1).yy.sum()
+    assert power == pytest.approx(10 / 3, rel=0.1)
     # The true parameters leave the noise of all windows, and nothing else.
     T = total.selection(DOWN, prepared.drive.places(('viscous', 'coulomb')))
     squares = total.squares(T @ state.theta)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from armsense.errors import BadValue
-from armsense.identify.estimation.equations import selection
+from armsense.identify.estimation.base_parameters import estimate_base, structure
+from armsense.identify.estimation.equations import Prepared, selection
 from armsense.identify.estimation.training import Training
-from armsense.identify.estimation.uncertainty import estimate_base, in_words, KINDS, structure
 from armsense.identify.identify import Options
+from armsense.identify.model import in_words, KINDS
 from bench.synthetic import SyntheticArm
 from bench.synthetic_elastic import strain_arm
 
@@ -19,7 +20,7 @@ SEEDS = 8
 def seen(arm, noise):
     """Base parameters of one noisy recording, columns and truth."""
     run = arm.record(100, noise, 10.0, 200.0)
-    data = Training.load([run], arm.nominal, Options(cutoff=5.0)).prepare('position', 1.6)
+    data = Prepared.make(Training.load([run], arm.nominal, Options(cutoff=5.0)), 'position', 1.6)
     drive = data.drive.only(TERMS)
     T = selection(arm.nominal.n, data.columns[0].A.shape[2], DOWN, data.drive.places(TERMS))
     columns = [c.A @ T for c in data.columns]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armsense.identify.estimation.wiring import silent_joints
+from armsense.identify.estimation.training import silent_joints
 from armsense.identify.identify import identify
 from armsense.identify.signals.recording import Recording
 from bench.synthetic import SyntheticArm

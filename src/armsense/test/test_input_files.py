@@ -3,7 +3,7 @@
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.recordings.input_files import confined
+from armsense.jobs.files import confined
 
 
 @pytest.fixture

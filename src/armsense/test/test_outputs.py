@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.jobs.outputs import check_target, report_name, together
+from armsense.jobs.files import check_target, report_name, together
 
 
 def test_all_appear_at_the_end(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from armsense.cli import tasks
 from armsense.identify.identify import identify
-from armsense.jobs.identify_job import Identification, Subject
-from armsense.jobs.result import JointErrors, summary, verdict
+from armsense.jobs.identify_job import Identification, JointErrors, Subject, summary, verdict
 from armsense.report import page
 from armsense.report.content import content
 from armsense.report.evidence import Evidence

@@ -6,8 +6,7 @@ from sensor_msgs.msg import Imu
 
 from armsense.cli import replay_command
 from armsense.cli.command import mounting
-from armsense.recordings.bag_imu import base_motion, Mounting
-from armsense.recordings.bag_tape import read_tape
+from armsense.recordings.bag_tape import base_motion, Mounting, read_tape
 from armsense.recordings.bag_writer import BagWriter
 from armsense.recordings.record import new_record
 from armsense_msgs.msg import MotorStates

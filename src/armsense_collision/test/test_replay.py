@@ -14,10 +14,9 @@ from armsense.errors import ArmsenseError
 from armsense.jobs.replay import replay
 from armsense.model import Arm
 from armsense.model.model_file import FORMAT, ModelFile, Provenance
-from armsense.recordings.bag_files import messages
+from armsense.recordings.bag_files import blank, messages, serialize
 from armsense.recordings.bag_tape import read_tape
 from armsense.recordings.bag_writer import BagWriter
-from armsense.recordings.definitions import blank, serialize
 from armsense.recordings.record import new_record, RecordDecoder
 from armsense.sim.closed_loop import ClosedLoop
 from armsense.watch.collision_message import add_contact, fill_collision

@@ -27,7 +27,7 @@ from armsense.cli.command import answer
 from armsense.control import DYNAMIC_LAWS
 from armsense.control.config import ControllerConfig
 from armsense.errors import ArmsenseError, UnknownName
-from armsense.jobs.outputs import check_target
+from armsense.jobs.files import check_target
 from armsense.model import Arm
 from armsense.trajectory import Clearance, Limits, point_to_point, QuinticSpline
 from armsense.trajectory.lesson import clean, CleanOptions, Lesson

@@ -7,6 +7,7 @@ they yield `Driven` while the arm moves, and None while they wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+import contextlib
 from pathlib import Path
 import shutil
 import signal
@@ -169,13 +170,9 @@ class ExcitationRun:
     def abandon(self, bag: Path | None = None) -> None:
         """Leave nothing running, and nothing of a bag that this run began."""
         if self._recorder is not None:
-            self._recorder.send_signal(signal.SIGINT)
-            try:
-                self._recorder.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._recorder.kill()
-                self._recorder.wait()
-            self._recorder = None
+            with contextlib.suppress(ArmsenseError):
+                for _ in self.stop_recording():
+                    time.sleep(0.01)
             if bag is not None:
                 shutil.rmtree(bag, ignore_errors=True)
 

@@ -34,7 +34,7 @@ def write_bag(folder, *topics):
 
 def test_the_only_arm_of_a_bag_is_found_in_its_namespace(tmp_path):
     bag = write_bag(tmp_path / 'bag', '/left/motor_states')
-    signals = read_bag(bag, Subject.of_arm('laas4').robot.source, JOINTS)
+    signals = read_bag(bag, Subject.of_arm('laas4').source, JOINTS)
     np.testing.assert_allclose(signals.position[:, 1], 0.01 * np.arange(60))
 
 
@@ -115,9 +115,9 @@ def subject_of(*arguments):
 
 
 def test_the_command_takes_a_topic():
-    assert subject_of('--arm', 'laas4').robot.source.topic is None
+    assert subject_of('--arm', 'laas4').source.topic is None
     named = subject_of('--arm', 'laas4', '--topic', '/left/motor_states')
-    assert named.robot.source.topic == '/left/motor_states'
+    assert named.source.topic == '/left/motor_states'
 
 
 @pytest.mark.parametrize(('arm', 'reader', 'work'), [
@@ -127,8 +127,8 @@ def test_every_reader_is_told_the_topic(tmp_path, monkeypatch, arm, reader, work
     class Told(Exception):
         pass
 
-    def read(path, model, topic, window=None):
-        raise Told(topic)
+    def read(path, arm, source, window=None):
+        raise Told(source.topic)
 
     monkeypatch.setattr(identify_job, reader, read)
     with pytest.raises(Told, match='/left/motor_states'):

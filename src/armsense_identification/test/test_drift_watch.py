@@ -10,7 +10,7 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
 from armsense.model import Arm
-from armsense_identification.drift_watch import DriftWatch
+from armsense_identification.identification_server_node import DriftWatch
 from armsense_msgs.msg import Residual
 from armsense_node.qos import stream_qos
 

@@ -6,10 +6,9 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from armsense.model import Arm
-from armsense.recordings.bag_files import BagFacts, model_hash
+from armsense.recordings.bag_files import BagFacts, schema_text
 from armsense.recordings.bag_writer import BagWriter
-from armsense.recordings.definitions import schema_text
-from armsense.recordings.recording_check import check_recording, Run, verdict
+from armsense.recordings.recording_check import check_recording, model_hash, Run, verdict
 from armsense.trajectory import Limits, point_to_point
 
 START = 3.0

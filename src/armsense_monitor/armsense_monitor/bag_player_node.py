@@ -20,7 +20,8 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
-from armsense.recordings.bag_playback import BagMessage, BagPlayback
+from armsense.recordings.bag_files import RawMessage
+from armsense.recordings.bag_playback import BagPlayback
 from armsense.recordings.record import RecordDecoder
 from armsense.schema import quantity
 from armsense_msgs.msg import MotorStates, Residual
@@ -133,7 +134,7 @@ class BagPlayerNode(Node):
             else:
                 time.sleep(min(left, NAP))
 
-    def _moved(self, message: BagMessage) -> bytes:
+    def _moved(self, message: RawMessage) -> bytes:
         if not self._shift or message.type in NO_STAMP:
             return message.data
         seconds, nanoseconds = struct.unpack_from('<iI', message.data, 4)

@@ -7,8 +7,8 @@ from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 
 from armsense.errors import ArmsenseError
+from armsense.recordings.bag_files import schema_text
 from armsense.recordings.bag_writer import BagWriter
-from armsense.recordings.definitions import schema_text
 from armsense_msgs.msg import Collision, MotorStates
 
 

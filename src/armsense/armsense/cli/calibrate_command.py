@@ -28,7 +28,7 @@ import scipy.stats
 
 from armsense.cli.command import add_bag_options, answer, arm_of, console, mounting, table
 from armsense.errors import ArmsenseError
-from armsense.jobs.outputs import check_target
+from armsense.jobs.files import check_target
 from armsense.model import Arm
 from armsense.model.arm import carrying
 from armsense.observer import OBSERVERS

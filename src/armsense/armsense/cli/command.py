@@ -15,7 +15,7 @@ from rich.table import Table
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_imu import Mounting
+from armsense.recordings.bag_tape import Mounting
 from armsense.watch.collision_monitor import DetectionConfig
 
 

@@ -34,7 +34,7 @@ from armsense.excite import (
     SearchStep,
 )
 from armsense.excite.preview import preview_figure
-from armsense.jobs.outputs import check_target, refusals_told
+from armsense.jobs.files import check_target, refusals_told
 from armsense.model import Arm
 
 

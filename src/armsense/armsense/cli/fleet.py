@@ -20,8 +20,8 @@ from armsense.cli.command import table
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import judge
 from armsense.identify.model import IdentifiedModel
+from armsense.jobs.files import check_target, refusals_told
 from armsense.jobs.identify_job import recorded_motion, run, Subject
-from armsense.jobs.outputs import check_target, refusals_told
 from armsense.parallel import run_tasks
 from armsense.recordings.bag_files import BagFacts
 
@@ -55,7 +55,7 @@ def run_fleet(subject: Subject, files: Sequence[Path], folder: Path, jobs: int,
     Models, reports and the table go to `folder`; `tell` is given steps done and in all.
     """
     if subject.elastic:
-        raise ArmsenseError(f'{subject.robot.robot} has elastic joints; a fleet is compared '
+        raise ArmsenseError(f'{subject.arm.name} has elastic joints; a fleet is compared '
                             'by link-side torques, identify its bags one by one')
     all_days = days(files)
     with refusals_told(folder):
@@ -73,7 +73,7 @@ def run_fleet(subject: Subject, files: Sequence[Path], folder: Path, jobs: int,
     for done, (name, verdict) in enumerate(run_tasks(check, pairs, jobs, scheduler), 1):
         found[name].record.update(verdict)
         tell(len(all_days) + done, 2 * len(all_days))
-    report = {'robot': subject.robot.robot, 'days': [found[day.name].record for day in all_days]}
+    report = {'robot': subject.arm.name, 'days': [found[day.name].record for day in all_days]}
     with refusals_told(folder):
         (folder / TABLE).write_text(json.dumps(report, indent=1))
     return report
@@ -128,7 +128,7 @@ def judge_day(subject: Subject,
     """How the first model of an arm fits one day."""
     day, model = task
     errors = [model.validate(part) for path in day.files
-              for part in subject.robot.training(recorded_motion(path, subject)[0])]
+              for part in subject.training(recorded_motion(path, subject)[0])]
     rms = np.sqrt(np.mean([np.square(e.rms) for e in errors], axis=0))
     drift = judge(model.model.joint_names, rms, model.train.rms)
     percent = float(np.sqrt(np.mean([e.percent ** 2 for e in errors])))

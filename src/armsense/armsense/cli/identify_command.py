@@ -23,11 +23,11 @@ from rich.console import Console
 
 from armsense.cli.command import answer, console, step_bar, table
 from armsense.cli.fleet import run_fleet, show_fleet
-from armsense.identify.estimation.choices import ESTIMATORS, PREPROCESSING
+from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
+from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
-from armsense.jobs.identify_job import find_payload, Identification, payload_words, run, Subject
-from armsense.jobs.outputs import check_target
-from armsense.recordings.input_files import expand
+from armsense.jobs.files import check_target, expand
+from armsense.jobs.identify_job import Identification, recorded_motion, run, Subject
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,14 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _subject(options: argparse.Namespace) -> Subject:
     """The robot, with the choices of the command line."""
-    subject = (Subject(RobotFile.read(options.robot)) if options.robot
-               else Subject.of_arm(options.arm))
+    subject = (Subject.of_robot(RobotFile.read(options.robot), expand(options.data)[0])
+               if options.robot else Subject.of_arm(options.arm))
     given: dict[str, Any] = {
         name: getattr(options, name) for name in ('estimator', 'preprocess')
         if getattr(options, name)}
-    if options.topic:
-        given['source'] = dataclasses.replace(subject.robot.source, topic=options.topic)
-    return subject._replace(robot=dataclasses.replace(subject.robot, **given))
+    source = dataclasses.replace(subject.source, topic=options.topic or subject.source.topic)
+    return subject._replace(source=source, options=dataclasses.replace(subject.options, **given))
 
 
 def _single(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
@@ -91,7 +90,8 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
     result = dict(job.result)
     show(job, console)
     if options.payload:
-        result['payload'] = find_payload(job, options.payload)
+        loaded, _ = recorded_motion(options.payload, subject)
+        result['payload'] = find_payload(job.model, loaded, job.training[0])
         console.print(payload_words(result['payload']))
     if options.out:
         console.print(f'written: {", ".join(map(str, written))}', soft_wrap=True)

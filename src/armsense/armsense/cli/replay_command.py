@@ -24,7 +24,7 @@ from armsense.detector import (
     fit_false_alarm_threshold,
     Thresholds,
 )
-from armsense.jobs.outputs import check_target
+from armsense.jobs.files import check_target
 from armsense.jobs.replay import draw, Replay, replay, write_bag, write_csv
 from armsense.model.arm import carrying
 from armsense.observer import OBSERVERS

@@ -15,14 +15,12 @@ from typing import Any, NamedTuple
 from armsense import schema
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
+from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
-from armsense.jobs.motion_file import read_motion
-from armsense.jobs.outputs import check_target
 from armsense.model import Arm
 from armsense.model.model_file import file_hash
-from armsense.recordings.bag_files import BagFacts, model_hash
-from armsense.recordings.input_files import expand
-from armsense.recordings.recording_check import check_recording, Run, verdict
+from armsense.recordings.bag_files import BagFacts
+from armsense.recordings.recording_check import check_recording, model_hash, Run, verdict
 
 # Names of the action's goal and of the estimators.
 METHODS = {'sdp': 'consistent', 'wls': 'wls', 'ols': 'ols', 'huber': 'huber'}
@@ -63,7 +61,7 @@ def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -
         raise ArmsenseError('no bag is given')
     check_target(Path(out), 'model.yaml')
     subject = Subject.of_arm(arm)
-    subject = subject._replace(robot=replace(subject.robot, estimator=METHODS[method]))
+    subject = subject._replace(options=replace(subject.options, estimator=METHODS[method]))
     job = run(subject, expand(bags), tell=lambda share, step: tell((share, step)))
     tell((0.9, 'writing the report'))
     written = write_all(job, Path(out))

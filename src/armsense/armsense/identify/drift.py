@@ -87,11 +87,10 @@ class DriftMonitor:
     def verdict(self) -> Drift:
         """What the windows so far tell."""
         nothing = np.full(len(self._joints), math.nan)
+        done = f'{len(self._errors)} of {self._options.windows} windows'
         if self._baseline is None:
-            done = f'{len(self._errors)} of {self._options.windows} windows'
             return Drift(False, nothing, nothing, f'learning the error of the model: {done}')
         if len(self._errors) < self._options.windows:
-            done = f'{len(self._errors)} of {self._options.windows} windows'
             return Drift(False, nothing, self._baseline, f'watching the model: {done}')
         return judge(self._joints, self._median(), self._baseline, self._options)
 

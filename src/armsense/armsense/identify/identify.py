@@ -14,29 +14,24 @@ import time
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.identify.estimation.choices import (
-    Choice,
-    fit,
-    Options,
-    Problem,
-)
+from armsense.identify.estimation.base_parameters import estimate_base, structure
 from armsense.identify.estimation.equations import NormalEquations, selection, solve_normal
 from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters
 from armsense.identify.estimation.feasible import parameter_scale
 from armsense.identify.estimation.search import (
     all_equations,
+    Choice,
     choose_motion,
     choose_structure,
     consistent,
     find_gravity,
+    Problem,
     State,
 )
-from armsense.identify.estimation.training import Training
-from armsense.identify.estimation.uncertainty import BLIND, in_words, NORMAL_95, structure
-from armsense.identify.estimation.wiring import silent_joints, wrong_wiring
-from armsense.identify.model import IdentifiedModel
+from armsense.identify.estimation.training import Options, silent_joints, Training, wrong_wiring
+from armsense.identify.model import BLIND, IdentifiedModel, in_words, NORMAL_95
+from armsense.identify.signals.filters import correlation_factor, torque_error
 from armsense.identify.signals.recording import check_enough, check_excited, Recording
-from armsense.identify.signals.torque_error import correlation_factor, torque_error
 from armsense.model.arm import Arm
 from armsense.types import Array, Progress
 
@@ -114,11 +109,14 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
     clock.next('consistent model', 0.9)
     theta, _ = consistent(state, equations, choice, state.gravity)
     clock.next('intervals', 0.91)
-    free = fit(data.problem(state.gravity, state.noise), replace(choice, prior=1e-6))
+    free = Problem(state).fit(replace(choice, prior=1e-6))
     evidence = _evidence(state, choice, theta)
     name = state.options.estimator
-    base = estimate(evidence, 'wls' if name == 'consistent' else name)
-    if name != 'consistent':
+    if name == 'consistent':
+        weights = [trust / np.square(state.noise) for trust in evidence.trust]
+        base = estimate_base(evidence.base, evidence.columns, evidence.torques, weights)
+    else:
+        base = estimate(evidence, name)
         theta = single_parameters(base, evidence)
     n10 = len(model.parameters)
     measured = np.concatenate([c.y for c in data.columns])
@@ -198,9 +196,7 @@ def _half_widths(state: State, equations: NormalEquations, choice: Choice,
     T = equations.selection(state.gravity, state.data.drive.places(choice.terms))
     noise = np.mean(np.square(errors), axis=0)
     noise = noise * np.array([correlation_factor(column) for column in errors.T])
-    model = state.data.training.model
-    problem = Problem(equations, model.parameters, state.data.drive, state.noise)
-    precision = problem.prior(choice)[1]
+    precision = state.prior(choice)[1]
     information = T.T @ np.tensordot(1.0 / noise, equations.AA.sum(axis=0), axes=1) @ T
     information += np.diag(precision + 1e-12 * np.diag(information).max())
     return np.asarray(NORMAL_95 * np.sqrt(np.diag(np.linalg.inv(information))))
@@ -247,9 +243,10 @@ def _odd_recordings(state: State, choice: Choice) -> list[str]:
     if len(names) < 2:
         return []
     total = data.equations(1).select(state.gravity, data.drive.places(choice.terms))
-    files = [NormalEquations(total.AA[own], total.Ay[own], total.yy[own], total.rows[own])
-             for own in ([k for k, o in enumerate(owner) if o == name] for name in names)]
-    models = [_own_model(state, choice, file) for file in files]
+    files = [total.only([k for k, own in enumerate(owner) if own == name]) for name in names]
+    # Parameters of one file alone, close to the nominal ones where it says little.
+    models = [solve_normal(*file.weighted(state.weights(choice.exponent)), *state.prior(choice))
+              for file in files]
     error = np.array([[100.0 * np.sqrt(file.squares(theta).sum() / file.yy.sum())
                        for theta in models] for file in files])
     usual = float(np.median(np.diag(error)))
@@ -258,12 +255,3 @@ def _odd_recordings(state: State, choice: Choice) -> list[str]:
             'its own): another arm, payload or mounting?'
             for name, best in zip(names, others, strict=True)
             if best > max(LEAST_ODD, ODD * usual)]
-
-
-def _own_model(state: State, choice: Choice, file: NormalEquations) -> Array:
-    """Parameters of one file alone, close to the nominal ones where it says little, (p,)."""
-    problem = Problem(file, state.data.training.model.parameters, state.data.drive, state.noise)
-    prior, precision = problem.prior(choice)
-    w = problem.weights(choice.exponent)
-    return solve_normal(np.tensordot(w, file.AA.sum(axis=0), axes=1), w @ file.Ay.sum(axis=0),
-                        prior, precision)

@@ -1,4 +1,10 @@
-"""What identification hands back: a model, how good it is, and its `model.yaml`."""
+"""What identification hands back: a model, how good it is, what is known, and its `model.yaml`.
+
+A parameter alone is known in one of four ways: by itself; in a combination with others; not at
+all, because it moves no torque; or not here, because this motion lets it move the torque by less
+than the noise. Where the data are silent, the value of the CAD model stays, and the sentence says
+so.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +14,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
-from armsense.identify.estimation.feasible import is_consistent
+from armsense.identify.estimation.base_parameters import BaseEstimate
+from armsense.identify.estimation.feasible import is_consistent, parameter_scale
 from armsense.identify.estimation.training import RATE_FACTOR
-from armsense.identify.estimation.uncertainty import BaseEstimate, Finding
 from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.signals.filters import (
     decimate,
     low_pass,
     Motion,
     motion,
-    regular,
     settled,
+    torque_error,
+    TorqueError,
 )
-from armsense.identify.signals.recording import Recording, split_at_gaps
-from armsense.identify.signals.torque_error import torque_error, TorqueError
-from armsense.model.arm import Arm
+from armsense.identify.signals.recording import Recording, regular, split_at_gaps
+from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.model_file import (
     Covariance,
     DriveParameters,
@@ -36,6 +43,20 @@ from armsense.model.model_file import (
 from armsense.types import Array
 
 FIELDS = {'offset': 'asymmetry'}    # of the friction block, where they differ from the term
+NORMAL_95 = float(stats.norm.ppf(0.975))
+BLIND = 0.9       # of the prior's width: the data say nothing
+WORDS = {'m': 'mass', 'mx': 'moment m c_x', 'my': 'moment m c_y', 'mz': 'moment m c_z',
+         'Ixx': 'I_xx', 'Ixy': 'I_xy', 'Iyy': 'I_yy', 'Ixz': 'I_xz', 'Iyz': 'I_yz',
+         'Izz': 'I_zz'}
+KINDS = ('alone', 'combined', 'weak', 'silent')
+
+
+class Finding(NamedTuple):
+    """What is known of one inertial parameter."""
+
+    name: str         # such as Ixy2
+    kind: str         # out of KINDS
+    sentence: str
 
 
 class Smooth(NamedTuple):
@@ -190,6 +211,55 @@ class IdentifiedModel:
         return self.predict(recording).filtered(self.cutoff)
 
 
+def in_words(model: Arm, columns: list[Array], noise: Array,
+             found: BaseEstimate) -> list[Finding]:
+    """One finding per inertial parameter.
+
+    Args:
+        model: The arm.
+        columns: Of links and drives per recording, (N, n, p) each.
+        noise: Of the torques [Nm], (n,).
+        found: Base parameters with covariance.
+    """
+    scale = parameter_scale(model.parameters)
+    moved = _torque_moved(columns, scale) / noise                           # (p, n)
+    wide = found.deviations * NORMAL_95
+    out = []
+    for k, name in enumerate(model.parameter_names):
+        link = model.link_names[k // len(PARAMETER_NAMES)]
+        what = f'{WORDS[PARAMETER_NAMES[k % len(PARAMETER_NAMES)]]} of {link}'
+        rows = np.flatnonzero(np.abs(found.base.combination[:, k]) > 1e-9).tolist()
+        out.append(_finding(name, what, rows, k, scale[k], float(moved[k].max()), found, wide))
+    return out
+
+
+def _finding(name: str, what: str, rows: list[int], k: int, scale: float, moved: float,
+             found: BaseEstimate, wide: Array) -> Finding:
+    if not rows:
+        return Finding(name, 'silent', f'{what} moves no joint torque whatever the motion: '
+                                       'not identifiable, CAD value kept')
+    if moved < 1.0:
+        return Finding(name, 'weak', f'{what} moves the torque by less than the noise '
+                                     f'({100.0 * moved:.0f} % of it): not identified, CAD value '
+                                     'kept')
+    row = min(rows, key=lambda i: float(wide[i]))
+    if wide[row] > BLIND * scale * np.abs(found.base.combination[row, k]):
+        return Finding(name, 'weak', f'{what}: the interval is as wide as the value; this motion '
+                                     'does not tell it, CAD value kept')
+    if len(rows) == 1 and np.count_nonzero(found.base.combination[row]) == 1:
+        return Finding(name, 'alone', f'{what} is identified: {found.values[row]:.4g} +- '
+                                      f'{wide[row]:.2g}')
+    return Finding(name, 'combined', f'{what} is identified only in {found.names[row]} = '
+                                     f'{found.values[row]:.4g} +- {wide[row]:.2g}')
+
+
+def _torque_moved(columns: list[Array], scale: Array) -> Array:
+    """Rms torque of each parameter at its typical size [Nm], (p, n)."""
+    squares = sum(np.square(part[:, :, :len(scale)]).sum(axis=0) for part in columns)
+    rows = sum(map(len, columns))
+    return np.asarray(np.sqrt(squares / rows).T * scale[:, None])
+
+
 def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, Any],
                gears: Mapping[str, float] | None = None) -> ModelFile:
     """The model file of what was identified.
@@ -209,7 +279,7 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
              if errors.get(key) is not None}
     joints = model.model.joint_names
     # Where no rotor was identified, its inertia is part of the links: the file must say zero.
-    inertia = _coefficients(model, 'inertia')
+    inertia = model.drive_coefficients().get('inertia', np.zeros(len(model.drive.axes)))
     drives = {joint: DriveParameters(rotor_inertia=max(float(J), 0.0)
                                      / (1.0 if gears is None else gears[joint])**2)
               for joint, J in zip(joints, inertia, strict=False)
@@ -227,7 +297,9 @@ def model_file(model: IdentifiedModel, files: Sequence[Path], errors: dict[str, 
         gravity=tuple(map(float, model.gravity)),
         timing=Timing(torque_delay=model.torque_delay + model.clock_shift,
                       velocity_delay=model.velocity_delay),
-        covariance=_covariance(model))
+        covariance=None if model.base is None else Covariance(
+            names=model.base.names,
+            matrix=tuple(tuple(map(float, row)) for row in model.base.covariance)))
 
 
 def method(model: IdentifiedModel) -> str:
@@ -235,12 +307,6 @@ def method(model: IdentifiedModel) -> str:
     if model.estimator == 'consistent':
         return 'physically consistent least squares'
     return f'{model.estimator}, then the nearest links that can exist'
-
-
-def _coefficients(model: IdentifiedModel, term: str) -> Array:
-    """Of one term by drive axis; zero where the model does without."""
-    found = model.drive_coefficients()
-    return found[term] if term in found else np.zeros(len(model.drive.axes))
 
 
 def _friction_blocks(model: IdentifiedModel) -> list[IdentifiedFriction]:
@@ -251,10 +317,3 @@ def _friction_blocks(model: IdentifiedModel) -> list[IdentifiedFriction]:
                                smoothing=model.drive.smoothing,
                                **{name: float(values[k]) for name, values in terms.items()})
             for k in range(len(model.drive.axes))]
-
-
-def _covariance(model: IdentifiedModel) -> Covariance | None:
-    if model.base is None:
-        return None
-    return Covariance(names=model.base.names,
-                      matrix=tuple(tuple(map(float, row)) for row in model.base.covariance))

@@ -8,6 +8,7 @@ alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -17,16 +18,19 @@ from armsense.identify.estimation.equations import rigid_columns
 from armsense.identify.estimation.training import RATE_FACTOR
 from armsense.identify.model import IdentifiedModel
 from armsense.identify.signals.filters import (
+    correlation_factor,
     decimate,
     low_pass,
     motion,
-    regular,
     settled,
+)
+from armsense.identify.signals.recording import (
+    Recording,
+    regular,
     shift,
+    split_at_gaps,
     without_delay,
 )
-from armsense.identify.signals.recording import Recording, split_at_gaps
-from armsense.identify.signals.torque_error import correlation_factor
 from armsense.types import Array
 
 REST = 0.01          # [rad/s] slower counts as rest
@@ -45,6 +49,13 @@ class Payload:
     def center(self) -> Array:
         """Centre of mass in the frame of the last link [m], (3,)."""
         return np.asarray(self.moment / self.mass)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For programs."""
+        return {'mass_kg': round(self.mass, 4),
+                'interval_kg': [round(x, 4) for x in self.interval],
+                'center_m': [round(float(x), 4) for x in self.center]}
 
 
 def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording,
@@ -109,3 +120,29 @@ def _part(model: IdentifiedModel, recording: Recording) -> tuple[Array, Array, A
     columns = low_pass(last.reshape(N, n * k), model.cutoff, work.rate).reshape(N, n, k)
     error = low_pass(tau - model.torque(moving), model.cutoff, work.rate)
     return columns[keep], error[keep], np.abs(moving.dq).max(axis=1)[keep]
+
+
+def find_payload(model: IdentifiedModel, loaded: Recording, empty: Recording) -> dict[str, Any]:
+    """Mass and centre, from all of the motion and, where the arm rests, from the poses alone."""
+    found = {'dynamic': identify_payload(model, loaded, empty).plain}
+    try:
+        found['static'] = identify_payload(model, loaded, empty, static=True).plain
+    except ArmsenseError as error:
+        found['static'] = {'error': str(error)}
+    return found
+
+
+def payload_words(found: dict[str, Any]) -> str:
+    """What `find_payload` found, for the terminal."""
+    sentences = []
+    for kind, what in (('dynamic', 'the motion'), ('static', 'poses at rest')):
+        data = found[kind]
+        if 'error' in data:
+            sentences.append(f'payload from {what}: not found, {data["error"]}')
+            continue
+        low, high = data['interval_kg']
+        x, y, z = data['center_m']
+        sentences.append(
+            f'payload from {what}: {data["mass_kg"]:.3f} kg (95 % in {low:.3f} to {high:.3f} kg), '
+            f'centre ({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of the last link')
+    return '\n'.join(sentences)

@@ -44,8 +44,8 @@ import numpy as np
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
-from armsense.identify.estimation.choices import ESTIMATORS, Options, PREPROCESSING
 from armsense.identify.estimation.feasible import MASS_FACTORS
+from armsense.identify.estimation.training import ESTIMATORS, Options, PREPROCESSING
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.robot_description import find_description, load_description

@@ -1,6 +1,9 @@
 """Recordings in, a model and everything known about it out: what command and action share.
 
-The load of an arm, too, from a recording with it and the recordings without it.
+The result is plain data, for programs, with a verdict. A model is no better than the worst that is
+known of it. The whole decides by its share of missed torque, and so does the worst joint: where
+almost all torque is gravity of one joint, another may be missed completely. A joint whose torque
+drowns in the noise of its sensor does not count: nobody could explain it.
 """
 
 from __future__ import annotations
@@ -12,52 +15,69 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.actuators import ElasticRecording
-from armsense.identify.elastic.arm import ElasticArm, identify_elastic, spring_torque
+from armsense.identify.elastic.arm import (
+    ElasticArm,
+    ElasticRecording,
+    identify_elastic,
+    spring_torque,
+)
+from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
-from armsense.identify.payload import identify_payload, Payload
 from armsense.identify.robot_file import RobotFile, SourceConfig
 from armsense.identify.signals.recording import Recording
-from armsense.jobs.result import spring_values, summary
 from armsense.model.arm import Arm
-from armsense.model.arm_config import ArmConfig
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_files import BagFacts
-from armsense.recordings.reader import read_elastic, read_recording, read_strain
+from armsense.recordings.bag_files import BagFacts, is_bag
+from armsense.recordings.bag_reader import read_bag
+from armsense.recordings.csv_reader import read_csv, TEXT
+from armsense.recordings.reader import read_elastic, read_strain
 from armsense.types import Progress
+
+GOOD, USABLE = 5.0, 15.0          # [%] torque error on unseen data
+WEAK_JOINT = 25.0                 # [%] of a joint's torque: worth a warning
+UNEXPLAINED = 70.0                # [%]: the model says nothing about the joint
+ADVICE = {'good': 'Use it', 'usable': 'Use it with wide thresholds', 'poor': 'Do not use it'}
+GRADES = tuple(ADVICE)            # from the best
 
 
 class Subject(NamedTuple):
     """What is identified."""
 
-    robot: RobotFile
-    gears: dict[str, float] | None = None   # of rigid drives; None: inertias are joint-side
-    config: ArmConfig | None = None         # of an arm with a yaml file of its own
+    arm: Arm                   # nominal; inertias of rotors are identified beside its links
+    source: SourceConfig       # where the signals stand in a recording
+    options: Options
+    robot: RobotFile | None = None   # None: an arm with a yaml file of its own
 
     @classmethod
-    def of_arm(cls, arm: str) -> Subject:
+    def of_arm(cls, name: str) -> Subject:
         """An arm of this repository, or of its own yaml file."""
-        config = ArmConfig.load(arm)
-        robot = RobotFile(robot=config.arm, urdf=config.urdf, joints=tuple(config.joints),
-                          source=SourceConfig(topic=None), gravity=config.gravity,
-                          folder=str(config.folder or ''))
-        return cls(robot, {name: joint.gear_ratio for name, joint in config.joints.items()
-                           if joint.drive == 'rigid'}, config)
+        arm = Arm.load(name)
+        return cls(arm.replace(armature=np.zeros(arm.n)), SourceConfig(topic=None),
+                   Options(gravity=arm.gravity))
+
+    @classmethod
+    def of_robot(cls, robot: RobotFile, data: Path) -> Subject:
+        """Of a robot file; its URDF may lie beside the data."""
+        return cls(robot.model(data), robot.source, robot.options(), robot)
 
     @property
     def elastic(self) -> bool:
         """Whether every joint has a spring."""
-        return self.config is not None and all(
-            joint.elastic is not None for joint in self.config.joints.values())
+        return all(joint.elastic is not None for joint in self.arm.config.joints.values())
 
     @property
-    def gauges(self) -> bool:
-        """Whether strain gauges tell the torques."""
-        return self.config is not None and any(
-            joint.strain is not None for joint in self.config.joints.values())
+    def gears(self) -> dict[str, float]:
+        """Of rigid drives."""
+        return {name: joint.gear_ratio for name, joint in self.arm.config.joints.items()
+                if joint.drive == 'rigid'}
+
+    def training(self, recording: Recording) -> list[Recording]:
+        """Parts of a recording to train with."""
+        return [recording] if self.robot is None else self.robot.training(recording)
 
 
 @dataclass(frozen=True)
@@ -97,7 +117,7 @@ def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
     model, training, unseen, springs = work(subject, data, validate, tell, notes)
     result = summary(model, unseen, notes, time.perf_counter() - start)
     if springs is not None:
-        result['springs'] = spring_values(springs.actuators, model.model.joint_names)
+        result['springs'] = spring_values(springs)
     return Identification(subject, model, tuple(training), tuple(unseen), tuple(data),
                           tuple(validate), result, springs)
 
@@ -116,12 +136,12 @@ def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say
         notes.extend(remarks)
         return recording
 
-    recordings = [read(path) for path in data]
-    unseen = [part for path in validate for part in robot.validation(read(path), False)]
-    if not validate and robot.windows.validate:
-        unseen = [part for recording in recordings for part in robot.validation(recording, True)]
-    training = [part for recording in recordings for part in robot.training(recording)]
-    model = identify(training, robot.model(data[0]), robot.options(),
+    recordings, unseen = [read(path) for path in data], [read(path) for path in validate]
+    if robot is not None and (validate or robot.windows.validate):
+        unseen = [part for recording in unseen or recordings
+                  for part in robot.validation(recording, not validate)]
+    training = [part for recording in recordings for part in subject.training(recording)]
+    model = identify(training, subject.arm, subject.options,
                      lambda share, step: say(0.3 + 0.5 * share, step))
     return model, training, unseen, None
 
@@ -129,79 +149,192 @@ def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say
 def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Progress,
              notes: list[str]) -> Found:
     """Springs first; what their twist tells moves the links."""
-    config = subject.config
-    assert config is not None
-
     def read(paths: Sequence[Path]) -> list[ElasticRecording]:
         recordings = []
         for path in paths:
             say(0.1, f'reading {path.name}')
-            parts, remarks = read_elastic(path, config, subject.robot.source.topic,
-                                          _facts(path, subject).window())
+            parts, remarks = read_elastic(path, subject.arm, subject.source,
+                                          _window(path, subject))
             recordings += parts
             notes.extend(remarks)
         return recordings
 
     recordings, others = read(data), read(validate)
     say(0.3, 'identifying')
-    model = Arm.load(config)
-    found = identify_elastic(recordings, model, subject.robot.options())
-    drives = found.actuators.springs()
-    training, unseen = ([r.link_side(spring_torque(r, drives)) for r in group]
+    found = identify_elastic(recordings, subject.arm, subject.options)
+    springs = found.actuators.springs()
+    training, unseen = ([r.link_side(spring_torque(r, springs)) for r in group]
                         for group in (recordings, others))
     return found.links, training, unseen, found
 
 
 def recorded_motion(path: Path, subject: Subject) -> tuple[Recording, tuple[str, ...]]:
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
-    window = _facts(path, subject).window()
-    if subject.gauges and subject.config is not None:
-        recording, remarks = read_strain(path, Arm.load(subject.config),
-                                         subject.robot.source.topic)
+    window = _window(path, subject)
+    if any(joint.strain is not None for joint in subject.arm.config.joints.values()):
+        recording, remarks = read_strain(path, subject.arm, subject.source)
     else:
-        recording, remarks = read_recording(path, subject.robot)
+        recording, remarks = read_recording(path, subject)
     if window is not None:
         recording = recording.between(*(np.array(window) - recording.t[0]))
     return recording, remarks
 
 
-def _facts(path: Path, subject: Subject) -> BagFacts:
-    """What a bag tells about itself; one of another arm is an error."""
+def _window(path: Path, subject: Subject) -> tuple[float, float] | None:
+    """Stamps between which a bag says its motion lies [s]; one of another arm is an error."""
     facts = BagFacts.read(path) or BagFacts()
-    if facts.arm and facts.arm != subject.robot.robot:
+    if facts.arm and facts.arm != subject.arm.name:
         raise ArmsenseError(f'{path.name} was recorded with arm {facts.arm!r}; it cannot identify '
-                            f'{subject.robot.robot!r}')
-    return facts
+                            f'{subject.arm.name!r}')
+    return facts.window()
 
 
-def find_payload(job: Identification, loaded: Path) -> dict[str, Any]:
-    """Mass and centre, from all of the motion and, where the arm rests, from the poses alone."""
-    recording, _ = recorded_motion(loaded, job.subject)
-    found = {'dynamic': _plain(identify_payload(job.model, recording, job.training[0]))}
-    try:
-        found['static'] = _plain(identify_payload(job.model, recording, job.training[0],
-                                                  static=True))
-    except ArmsenseError as error:
-        found['static'] = {'error': str(error)}
-    return found
+def read_recording(path: Path, subject: Subject) -> tuple[Recording, tuple[str, ...]]:
+    """Joint angles and torques of a bag or a table, and remarks on what was read."""
+    source, joints = subject.source, subject.arm.joint_names
+    if not path.exists():
+        raise ArmsenseError(f'cannot read {path}: no such file or folder')
+    if is_bag(path):
+        signals = read_bag(path, source, joints)
+    elif path.suffix in TEXT or source.files:
+        signals = read_csv(path, source, len(joints))
+    else:
+        raise ArmsenseError(f'{path}: no recording; known are rosbag2 (.db3, .mcap) and text '
+                            f'tables ({", ".join(TEXT)})')
+    recorded = signals.t, signals.position, signals.effort, signals.velocity, signals.name
+    robot = subject.robot
+    return (Recording(*recorded) if robot is None else robot.recording(*recorded)), signals.notes
 
 
-def payload_words(found: dict[str, Any]) -> str:
-    """For the terminal."""
-    return '\n'.join(_sentence(kind, found[kind]) for kind in ('dynamic', 'static'))
+def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence[str],
+            seconds: float) -> dict[str, Any]:
+    """What programs read."""
+    joints = model.model.joint_names
+    result: dict[str, Any] = {
+        'train_percent': _round(model.train.percent),
+        'validation_percent': None,
+        'cross_validated_percent': _round(model.cross_validated_percent),
+        'unconstrained_train_percent': _round(model.unconstrained_percent),
+        'gravity': [_round(g) for g in model.gravity],
+        'masses_kg': dict(zip(model.model.link_names, map(_round, model.masses), strict=True)),
+        'mass_factors': [_round(f) for f in model.mass_factors],
+        'feasible': model.feasible,
+        'estimator': model.estimator,
+        'seconds': _round(seconds),
+        'cutoff_hz': _round(model.cutoff),
+        'motion_cutoff_hz': _round(model.motion_cutoff),
+        'velocity': model.velocity,
+        'delays_ms': {'velocity': _round(1e3 * model.velocity_delay),
+                      'torque': _round(1e3 * (model.torque_delay + model.clock_shift))},
+        'drive': {term: [_round(c) for c in values]
+                  for term, values in model.drive_coefficients().items()},
+        'smoothing': model.drive.smoothing,
+        'kept_nominal': list(model.kept),
+        'lost_seconds': _round(model.lost),
+        'silent_joints': list(model.silent),
+        'notes': [*notes, *model.notes],
+        'step_seconds': model.seconds}
+    train = JointErrors(joints, model.train.joint_percent, model.train.rms, model.silent)
+    errors = train
+    if unseen:
+        result |= pooled(model, unseen)
+        errors = train._replace(percent=result['validation_joint_percent'],
+                                rms=result['validation_joint_rms'])
+    said = verdict(result, errors, model.wiring)
+    return result | {'grade': said['grade'], 'verdict': said['sentence']}
 
 
-def _plain(payload: Payload) -> dict[str, Any]:
-    return {'mass_kg': round(payload.mass, 4),
-            'interval_kg': [round(x, 4) for x in payload.interval],
-            'center_m': [round(float(x), 4) for x in payload.center]}
+def pooled(model: IdentifiedModel, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """Errors over several recordings together."""
+    predictions = [model.predict(recording) for recording in recordings]
+    error, power = _squares([p.band(model.cutoff) for p in predictions])
+    count = sum(len(p.band_times(model.cutoff)) for p in predictions)
+    error_raw, power_raw = _squares([(p.measured, p.predicted) for p in predictions])
+    return {'validation_percent': _round(100.0 * np.sqrt(error.sum() / power.sum())),
+            'validation_joint_percent': [_round(x) for x in 100.0 * np.sqrt(error / power)],
+            'validation_joint_rms': [_round(x) for x in np.sqrt(error / count)],
+            'validation_raw_percent': _round(100.0 * np.sqrt(error_raw.sum() / power_raw.sum())),
+            'validation_lost_seconds': _round(sum(p.lost for p in predictions))}
 
 
-def _sentence(kind: str, data: dict[str, Any]) -> str:
-    what = 'payload from the motion' if kind == 'dynamic' else 'payload from poses at rest'
-    if 'error' in data:
-        return f'{what}: not found, {data["error"]}'
-    low, high = data['interval_kg']
-    x, y, z = data['center_m']
-    return (f'{what}: {data["mass_kg"]:.3f} kg (95 % in {low:.3f} to {high:.3f} kg), centre '
-            f'({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of the last link')
+def _squares(pairs: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Sums of squares of error and torque by joint, (n,) each."""
+    return (sum(np.sum(np.square(m - p), axis=0) for m, p in pairs),
+            sum(np.sum(np.square(m), axis=0) for m, _ in pairs))
+
+
+def spring_values(found: ElasticArm) -> list[dict[str, Any]]:
+    """Stiffness and damping of every joint with 95 % intervals."""
+    rows = []
+    for k, joint in enumerate(found.links.model.joint_names):
+        row: dict[str, Any] = {'joint': joint}
+        for term in ('stiffness', 'damping'):
+            row[term] = _round(getattr(found.actuators, term)[k])
+            interval = found.actuators.interval(f'{term}{k + 1}')
+            row[f'{term}_interval'] = [_round(x) for x in interval]
+        rows.append(row)
+    return rows
+
+
+def _round(value: float) -> float:
+    return float(f'{float(value):.6g}')
+
+
+class JointErrors(NamedTuple):
+    """Of unseen motion, or of the training where there is none."""
+
+    names: Sequence[str]
+    percent: ArrayLike           # of its torque that is missed, (n,)
+    rms: ArrayLike               # [Nm], (n,)
+    silent: Sequence[str] = ()   # names of those that do not count
+
+    def worst(self) -> tuple[str, float, bool] | None:
+        """Name, percent, and whether it also misses more Nm than the joints in the mean."""
+        percent, rms = np.array(self.percent, float), np.array(self.rms, float)
+        percent[[name in self.silent for name in self.names]] = -1.0
+        k = int(np.argmax(percent))
+        if percent[k] < 0.0:
+            return None
+        return self.names[k], float(percent[k]), bool(rms[k] >= np.sqrt(np.mean(rms ** 2)))
+
+
+def verdict(result: dict[str, Any], errors: JointErrors,
+            wiring: Sequence[str] = ()) -> dict[str, str]:
+    """Grade (good, usable or poor) and one sentence.
+
+    Args:
+        result: Of an identification, see `summary`.
+        errors: Joint by joint.
+        wiring: What seems to be connected wrongly.
+    """
+    seen = result['validation_percent']
+    percent = result['cross_validated_percent'] if seen is None else seen
+    where = ('on parts of the recording that were left out in turn' if seen is None
+             else 'on motion that was not used for the fit')
+    grade = 'good' if percent <= GOOD else 'usable' if percent <= USABLE else 'poor'
+    if grade == 'good' and result['train_percent'] > GOOD:
+        grade = 'usable'
+        where += f' ({result["train_percent"]:.2g} % on the training)'
+    body = ('every link is physically possible' if result['feasible']
+            else 'but a link is physically impossible')
+    joint, worst = _joint_words(errors, wiring)
+    grade = max(grade, worst, 'good' if result['feasible'] else 'poor', key=GRADES.index)
+    return {'grade': grade,
+            'sentence': f'{ADVICE[grade]}: {joint}the model misses {percent:.2g} % of the torque '
+                        f'{where}, and {body}'}
+
+
+def _joint_words(errors: JointErrors, wiring: Sequence[str]) -> tuple[str, str]:
+    """What is said of the worst joint, and the best grade that it allows."""
+    worst = errors.worst()
+    if wiring:
+        return f'it seems that {" and that ".join(wiring)}; ', 'poor'
+    if worst is None:
+        return '', 'good'
+    name, percent, heavy = worst
+    if percent >= UNEXPLAINED:
+        return (f'{name} is not explained, {percent:.0f} % of its torque is missed (a torque '
+                'that is none, or of something else?); '), 'poor'
+    if percent >= WEAK_JOINT and heavy:
+        return f'{name} misses {percent:.0f} % of its torque; ', 'usable'
+    return '', 'good'

@@ -11,9 +11,9 @@ import numpy as np
 
 from armsense.detector import ContactEstimate, ContactOptions, Thresholds
 from armsense.model import Arm
+from armsense.recordings.bag_files import blank, COLLISION, message_type, RESIDUAL, serialize
 from armsense.recordings.bag_tape import BagTape
 from armsense.recordings.bag_writer import BagWriter
-from armsense.recordings.definitions import blank, COLLISION, message_type, RESIDUAL, serialize
 from armsense.recordings.record import new_record
 from armsense.watch import Trace, watch
 from armsense.watch.collision_message import add_contact, fill_collision

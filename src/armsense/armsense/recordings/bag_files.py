@@ -1,16 +1,16 @@
-"""Files of a bag: messages of sqlite3 and MCAP, split, compressed, cut off; facts beside them.
+"""Files of a bag: messages of sqlite3 and MCAP, split, compressed, cut off; their types; facts.
 
 The storage files are read themselves: a metadata.yaml may be missing or belong to another bag.
 What an excitation run writes about itself stands in the `custom_data` of that file, where rosbag2
-keeps such things.
+keeps such things. Types come from the definitions of ROS and our own: no generated class is
+needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 import functools
-import hashlib
 import os
 from pathlib import Path
 import shutil
@@ -21,16 +21,32 @@ from typing import Any, NamedTuple
 
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
+from rosbags.typesys.store import Typestore
 import yaml
 
-from armsense.errors import ArmsenseError
-from armsense.model import Arm
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.recordings.cdr import BadRecord, CODES, Columns, Field, HEADER, MessageType, STAMP
+from armsense.share import message_definitions
 
 METADATA = 'metadata.yaml'
 INFORMATION = 'rosbag2_bagfile_information'
 STORAGE = ('.db3', '.mcap')
 PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+MOTOR_STATES = 'armsense_msgs/msg/MotorStates'
+RESIDUAL = 'armsense_msgs/msg/Residual'
+COLLISION = 'armsense_msgs/msg/Collision'
+IMU = 'sensor_msgs/msg/Imu'
+PAYLOAD = 'geometry_msgs/msg/InertiaStamped'
+_NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
+NEEDED = {                           # of motor states, by rosbags' names for their types
+    'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
+    **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), _NUMBERS)}
+_SEPARATOR = '=' * 80
 
 
 class RawMessage(NamedTuple):
@@ -59,6 +75,25 @@ def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     for file in storage_files(path):
         yield from _messages(file, notes)
+
+
+def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
+    """Topic of the motor states.
+
+    Args:
+        where: Name of the bag, for errors.
+        kinds: Types of its topics.
+        topic: That is wanted; None: the only one of that type.
+    """
+    candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
+    if topic is None and len(candidates) == 1:
+        return candidates[0]
+    if topic in candidates:
+        return str(topic)
+    if topic is None and candidates:
+        raise ArmsenseError(f'{where} has several arms; choose a topic: {", ".join(candidates)}')
+    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
+    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, where)
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
@@ -196,10 +231,107 @@ class BagFacts:
         os.replace(temporary, path)
 
 
-def model_hash(model: Arm) -> str:
-    """SHA-256 of everything that makes a model: description, configuration, parameters."""
-    digest = hashlib.sha256()
-    digest.update(model.urdf.encode())
-    digest.update(repr(model.config).encode())
-    digest.update(model.parameters.tobytes())
-    return digest.hexdigest()
+def whose(path: Path) -> str:
+    """What a bag tells of its arm beside states without names."""
+    facts = BagFacts.read(path)
+    if facts is not None and facts.arm:
+        return f'; the bag is of {facts.arm}'
+    for message in messages(path, []):
+        if message.type == JOINT_STATE:
+            try:
+                names = Columns(message_type(JOINT_STATE), message.data).names
+            except BadRecord:
+                continue
+            return f'; joints of {message.topic}: {", ".join(names)}'
+    return ''
+
+
+@functools.cache
+def our_types() -> Typestore:
+    """Types of ROS and of armsense_msgs; the latter in a bag may be of another version."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for name, text in message_definitions().items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+def message_type(name: str, store: Typestore | None = None) -> MessageType:
+    """Fields of a type such as `sensor_msgs/msg/JointState`.
+
+    Raises:
+        ArmsenseError: One of them is neither number nor text nor a list of these.
+    """
+    return MessageType(name.rpartition('/')[2], tuple(_fields(store or our_types(), name)))
+
+
+def motor_states_type(definition: str, where: str) -> MessageType:
+    """Motor states as a bag defines them, which may be of another version.
+
+    Args:
+        definition: Text of the type, '' where the bag has none.
+        where: Name of the bag, for errors.
+    """
+    if not definition:
+        raise ArmsenseError(f'{where}: the type {MOTOR_STATES} is unknown and the bag does not '
+                            'define it')
+    store = get_typestore(Stores.ROS2_JAZZY)
+    try:
+        store.register(get_types_from_msg(definition, MOTOR_STATES))
+        fields = dict(store.get_msgdef(MOTOR_STATES).fields)
+    except (TypesysError, KeyError) as error:   # the second: a part is not defined
+        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} is damaged') from error
+    wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
+    if wrong:
+        raise ArmsenseError(f'{where}: the definition of {MOTOR_STATES} lacks or changes '
+                            f'{", ".join(wrong)}')
+    return message_type(MOTOR_STATES, store)
+
+
+def _fields(store: Typestore, kind: str) -> list[Field]:
+    fields: list[Field] = []
+    detail: Any
+    for name, (node, detail) in store.get_msgdef(kind).fields:
+        if node == Nodetype.NAME:
+            fields += STAMP if detail == 'std_msgs/msg/Header' else _fields(store, detail)
+            continue
+        item, items = (detail, -1) if node == Nodetype.BASE else (detail[0][1], detail[1])
+        if node == Nodetype.SEQUENCE:
+            items = 0       # what the definition gives is the most that there may be
+        if item[0] not in CODES:
+            raise ArmsenseError(f'{kind}: its field {name} is neither of numbers nor of texts')
+        fields.append(Field(name, CODES[item[0]], items))
+    return fields
+
+
+def schema_text(name: str) -> str:
+    """Definition of a type with everything it contains, as MCAP's `ros2msg` wants it."""
+    own, separator, parts = our_types().generate_msgdef(name, ros_version=2)[0].partition(
+        _SEPARATOR)
+    return message_definitions().get(name, own) + separator + parts   # ours has its comments
+
+
+def blank(name: str) -> Any:
+    """A message of zeros and empty texts, with the attributes of a generated class."""
+    values: dict[str, Any] = {}
+    detail: Any
+    for field, (node, detail) in our_types().get_msgdef(name).fields:
+        if node == Nodetype.NAME:
+            values[field] = blank(detail)
+        elif node == Nodetype.BASE:
+            values[field] = '' if detail[0] == 'string' else 0
+        else:
+            values[field] = np.zeros(detail[1], CODES[detail[0][1][0]])
+    return our_types().types[name](**values)
+
+
+def serialize(message: Any) -> bytes:
+    """The bytes of a message made by `blank`."""
+    return bytes(our_types().serialize_cdr(message, message.__msgtype__))
+
+
+def deserialize(store: Typestore, name: str, data: bytes) -> Any:
+    """Any message as an object; what follows its last field is padding of the sender."""
+    kind = store.get_msgdef(name)
+    little = data[:2] == b'\x00\x01'
+    decode = kind.deserialize_cdr_le if little else kind.deserialize_cdr_be
+    return decode(data[HEADER:], 0, kind.cls, store)[0]

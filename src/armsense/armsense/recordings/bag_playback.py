@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from armsense.errors import ArmsenseError
-from armsense.recordings.bag_files import is_bag, messages
+from armsense.recordings.bag_files import is_bag, messages, RawMessage
 
 # Whose topic tells the namespace of the arm.
 _TELLING = {'armsense_msgs/msg/MotorStates': 'motor_states',
             'armsense_msgs/msg/Residual': 'residual', 'sensor_msgs/msg/JointState': 'joint_states'}
 # In a bag of a lock-step run these may have the wall clock, all others the virtual one.
 _OTHER_CLOCK = ('diagnostic_msgs/msg/DiagnosticArray',)
-
-
-class BagMessage(NamedTuple):
-    """One recorded message."""
-
-    topic: str       # without the namespace of the arm
-    type: str        # such as `armsense_msgs/msg/Residual`
-    stamp: int       # [ns]
-    data: bytes      # CDR
 
 
 def find_bags(folder: Path) -> list[Path]:
@@ -83,25 +73,25 @@ class BagPlayback:
         self._source = self._read()
         self._next = next(self._source, None)
 
-    def advance(self, seconds: float) -> Iterator[BagMessage]:
+    def advance(self, seconds: float) -> Iterator[RawMessage]:
         """Go on; the messages of the next seconds in the order of the file."""
         self._now = min(self._now + round(seconds * 1e9), self.end)
         while self._next is not None and self._next.stamp <= self._now:
             message, self._next = self._next, next(self._source, None)
             yield message
 
-    def __iter__(self) -> Iterator[BagMessage]:
+    def __iter__(self) -> Iterator[RawMessage]:
         """All that is left, one by one."""
         while self._next is not None:
             message, self._next = self._next, next(self._source, None)
             self._now = max(self._now, message.stamp)
             yield message
 
-    def _read(self) -> Iterator[BagMessage]:
+    def _read(self) -> Iterator[RawMessage]:
         stamp = self.begin
         for m in messages(self.path, []):
             stamp = stamp if m.type in _OTHER_CLOCK else m.stamp
-            yield BagMessage(self._relative(m.topic), m.type, stamp, m.data)
+            yield m._replace(topic=self._relative(m.topic), stamp=stamp)
 
     def _relative(self, topic: str) -> str:
         return topic.removeprefix(self._prefix).lstrip('/')

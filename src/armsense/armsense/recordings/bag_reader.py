@@ -1,31 +1,59 @@
-"""Joint states and motor states of a rosbag2 recording as arrays."""
+"""Joint states and motor states of a rosbag2 recording as arrays, in bounded memory.
+
+One number that is none would spoil its group where samples are averaged, and its signal later:
+rows are complete where they must be, like the others where they may.
+
+Up to `most` rows are kept as they come. Beyond that neighbours are averaged in pairs, all kept
+rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour at 250 Hz. Times
+are averaged with the values, so nothing is shifted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
+from numpy.typing import NDArray
 
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.identify.robot_file import SourceConfig
-from armsense.recordings.bag_files import BagFacts, messages, RawMessage
-from armsense.recordings.cdr import BadRecord, MessageType
-from armsense.recordings.columns import Columns, seconds
-from armsense.recordings.definitions import JOINT_STATE, message_type, MOTOR_STATES
-from armsense.recordings.rows import MOST, PARTS, RowFilter, RowStore
-from armsense.recordings.signals import Signals
+from armsense.recordings.bag_files import (
+    choose_states,
+    JOINT_STATE,
+    message_type,
+    messages,
+    MOTOR_STATES,
+    motor_states_type,
+    RawMessage,
+    whose,
+)
+from armsense.recordings.cdr import BadRecord, Columns, MessageType, seconds
+from armsense.types import Array
 
 BATCH = 4096
 MOST_LAYOUTS = 8                     # that are remembered
+PARTS = ('position', 'velocity', 'effort', 'joint_position', 'strain')   # of a row, after 2 times
+NECESSARY = ('position', 'effort')
+OPTIONAL = {'velocity': 'velocities', 'joint_position': 'joint positions', 'strain': 'strains'}
+FEW = 0.05      # share of the rows that may lack what the others have, and are left out for it
+MOST = 1_000_000
 WANTED = {*PARTS, 'torque', 'stamp_ns', 'time_ns'}
-NUMBERS = (Nodetype.SEQUENCE, ((Nodetype.BASE, ('float64', 0)), 0))
-NEEDED = {                           # of motor states, by rosbags' names for their types
-    'header': (Nodetype.NAME, 'std_msgs/msg/Header'),
-    **dict.fromkeys(('position', 'velocity', 'torque', 'joint_position', 'strain'), NUMBERS)}
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What one recording holds; all with N rows."""
+
+    t: Array                  # [s], (N,)
+    position: Array           # (N, n)
+    effort: Array             # (N, n)
+    velocity: Array | None    # (N, n)
+    name: str
+    notes: tuple[str, ...] = ()
+    joint_position: Array | None = None   # link-side encoders [rad], (N, n)
+    strain: Array | None = None           # of the links [1], (N, n)
 
 
 def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
@@ -51,37 +79,13 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
         readers[message.topic].take(message)
     if not topics:
         raise ArmsenseError(f'{path.name} holds no message' + (f' ({notes[0]})' if notes else ''))
-    reader = readers[_chosen(path.name, topics, source.topic)]
-    reader.finish()
-    return reader.signals(notes)
-
-
-def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
-    """Topic of the motor states.
-
-    Args:
-        where: Name of the bag, for errors.
-        kinds: Types of its topics.
-        topic: That is wanted; None: the only one of that type.
-    """
-    candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
-    if topic is None and len(candidates) == 1:
-        return candidates[0]
-    if topic in candidates:
-        return str(topic)
-    if topic is None and candidates:
-        raise ArmsenseError(f'{where} has several arms; choose a topic: {", ".join(candidates)}')
-    known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
-    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, where)
-
-
-def _chosen(where: str, topics: dict[str, str], topic: str | None) -> str:
-    if topic is None:
-        return choose_states(where, topics, None)
+    topic = choose_states(path.name, topics, None) if source.topic is None else source.topic
     if topic not in topics:
         known = [f'{name} ({kind})' for name, kind in topics.items()]
-        raise UnknownName('topic', topic, known, where)
-    return topic
+        raise UnknownName('topic', topic, known, path.name)
+    reader = readers[topic]
+    reader.finish()
+    return reader.signals(notes)
 
 
 class _Reader:
@@ -89,7 +93,6 @@ class _Reader:
 
     def __init__(self, names: tuple[str, ...], path: Path, most_rows: int) -> None:
         self.names, self.path, self.where = names, path, path.name
-        self.store = get_typestore(Stores.ROS2_JAZZY)
         self.kinds: dict[str, MessageType] = {}
         self.layouts: list[Columns] = []        # that came so far, the last one first
         self.batch: list[RawMessage] = []
@@ -131,10 +134,8 @@ class _Reader:
 
     def _new_layout(self, message: RawMessage) -> Columns | None:
         """None: the message is damaged."""
-        if message.type not in self.kinds:
-            self._learn(message)
         try:
-            layout = Columns(self.kinds[message.type], message.data)
+            layout = Columns(self._kind(message), message.data)
         except BadRecord as error:
             self.damaged += 1
             self.reason = self.reason or str(error)
@@ -182,29 +183,15 @@ class _Reader:
             raise UnknownName('joint', missing[0], present, f'{self.where}: joint states')
         return [present.index(name) for name in self.names]
 
-    def _learn(self, message: RawMessage) -> None:
+    def _kind(self, message: RawMessage) -> MessageType:
         """Which fields the messages have."""
         if message.type not in (JOINT_STATE, MOTOR_STATES):
             raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
                                 f'{JOINT_STATE} or {MOTOR_STATES} is needed')
-        if message.type == MOTOR_STATES:
-            self._learn_motor_states(message)
-        self.kinds[message.type] = message_type(message.type, self.store)
-
-    def _learn_motor_states(self, message: RawMessage) -> None:
-        if not message.definition:
-            raise ArmsenseError(f'{self.where}: the type {message.type} is unknown and the bag '
-                                'does not define it')
-        try:
-            self.store.register(get_types_from_msg(message.definition, message.type))
-            fields = dict(self.store.get_msgdef(message.type).fields)
-        except (TypesysError, KeyError) as error:   # the second: a part is not defined
-            raise ArmsenseError(f'{self.where}: the definition of {message.type} is damaged'
-                                ) from error
-        wrong = [name for name, kind in NEEDED.items() if fields.get(name) != kind]
-        if wrong:
-            raise ArmsenseError(f'{self.where}: the definition of {message.type} lacks or changes '
-                                f'{", ".join(wrong)}')
+        if message.type not in self.kinds:
+            self.kinds[message.type] = (message_type(JOINT_STATE) if message.type == JOINT_STATE
+                                        else motor_states_type(message.definition, self.where))
+        return self.kinds[message.type]
 
     def signals(self, notes: list[str]) -> Signals:
         """What was read."""
@@ -237,13 +224,13 @@ class _Reader:
     def _nothing(self) -> ArmsenseError:
         """Why no message could be used."""
         lacking = self.usable.never()
-        if lacking is not None:
+        if lacking:
             return ArmsenseError(f'{self.where}: the messages carry no {lacking}, nothing can be '
                                  'identified')
         if self.strange_count:
             return ArmsenseError(f'{self.where}: the messages are of {self.strange_count} joints, '
                                  f'the arm has {len(self.names)} ({", ".join(self.names)})'
-                                 f'{_whose(self.path)}')
+                                 f'{whose(self.path)}')
         if self.others:
             return UnknownName('joint', self.names[0], self.strangers,
                                f'{self.where}: joint states')
@@ -258,16 +245,98 @@ class _Reader:
                 *self.usable.notes()]
 
 
-def _whose(path: Path) -> str:
-    """What a bag tells of its arm beside states without names."""
-    facts = BagFacts.read(path)
-    if facts is not None and facts.arm:
-        return f'; the bag is of {facts.arm}'
-    for message in messages(path, []):
-        if message.type == JOINT_STATE:
-            try:
-                names = Columns(message_type(JOINT_STATE), message.data).names
-            except BadRecord:
-                continue
-            return f'; joints of {message.topic}: {", ".join(names)}'
-    return ''
+class RowFilter:
+    """Leaves out rows that lack something, and counts them."""
+
+    def __init__(self, joints: int) -> None:
+        self._joints = joints
+        self._lacking = dict.fromkeys(PARTS, 0)   # rows without this part
+        self._given_up: set[str] = set()          # parts that too many rows lack
+        self._empty = self._taken = 0             # rows without, with all that is necessary
+
+    def __call__(self, rows: Array) -> Array:
+        """Those of (N, 2 + 5 joints) that can be used."""
+        whole = {name: self._whole(rows, name) for name in NECESSARY}
+        keep = whole['position'] & whole['effort']
+        self._empty += int(np.sum(~keep))
+        rows = rows[keep]
+        self._taken += len(rows)
+        keep = np.ones(len(rows), bool)
+        for name in OPTIONAL:
+            there = self._whole(rows, name)
+            if self._lacking[name] > FEW * self._taken:
+                self._given_up.add(name)
+            if name not in self._given_up:
+                keep &= there
+        return rows[keep]
+
+    def never(self) -> str:
+        """The necessary part that was missed most; '': no row came without."""
+        name = max(NECESSARY, key=lambda name: self._lacking[name])
+        return name if self._lacking[name] else ''
+
+    def notes(self) -> list[str]:
+        """What was left out, and what cannot be used."""
+        notes = []
+        if self._empty:
+            notes.append(f'{self._empty} messages without position or effort are left out')
+        for name, words in OPTIONAL.items():
+            count = self._lacking[name]
+            if name not in self._given_up and count:
+                notes.append(f'{count} messages without {words} are left out')
+            elif 0 < count < self._taken:    # else nobody recorded them
+                notes.append(f'measured {words} are not used, {count} messages lack them')
+        return notes
+
+    def _whole(self, rows: Array, name: str) -> NDArray[np.bool_]:
+        """Which rows have a number for every joint, (N,); the others are counted."""
+        first = 2 + PARTS.index(name) * self._joints
+        whole = np.isfinite(rows[:, first:first + self._joints]).all(axis=1)
+        self._lacking[name] += int(np.sum(~whole))
+        return np.asarray(whole)
+
+
+class RowStore:
+    """A table that never grows beyond `most` rows."""
+
+    def __init__(self, columns: int, most: int = MOST) -> None:
+        if most < 2:
+            raise BadValue('most rows', most, '>= 2')
+        self._most, self._count = most - most % 2, 0
+        self._table = np.empty((min(most, 4096), columns))
+        self._left = np.empty((0, columns))      # rows that do not fill a group yet
+        self.group = 1                           # rows that became one
+
+    def add(self, rows: Array) -> None:
+        """Append rows, (N, columns)."""
+        rows = np.concatenate([self._left, rows]) if len(self._left) else rows
+        while len(rows) >= self.group:
+            if self._count == self._most:
+                self._halve()
+            count = min(len(rows) // self.group, self._most - self._count)
+            whole, rows = np.split(rows, [count * self.group])
+            self._grow(self._count + count)
+            self._table[self._count:self._count + count] = whole.reshape(
+                count, self.group, -1).mean(axis=1)
+            self._count += count
+        self._left = rows.copy()
+
+    def rows(self) -> Array:
+        """All rows, (N, columns)."""
+        return self._table[:self._count]
+
+    def _halve(self) -> None:
+        """Average the kept rows in pairs."""
+        self._count //= 2
+        self.group *= 2
+        pairs = self._table[:2 * self._count].reshape(self._count, 2, -1)
+        for start in range(0, self._count, 65536):          # in pieces: no second table
+            stop = min(start + 65536, self._count)
+            self._table[start:stop] = pairs[start:stop].mean(axis=1)
+
+    def _grow(self, need: int) -> None:
+        if need > len(self._table):
+            table = np.empty((min(max(need, 2 * len(self._table)), self._most),
+                              self._table.shape[1]))
+            table[:self._count] = self.rows()
+            self._table = table

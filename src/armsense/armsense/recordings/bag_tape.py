@@ -1,4 +1,4 @@
-"""Readings of an arm, and what its observer said, from a bag."""
+"""Readings of an arm, how its base moved, and what its observer said, from a bag."""
 
 from __future__ import annotations
 
@@ -9,23 +9,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from armsense.base.imu_motion import ImuMotion, stamp_ns
 from armsense.errors import ArmsenseError
-from armsense.recordings.bag_files import messages
-from armsense.recordings.bag_imu import base_motion, Mounting
-from armsense.recordings.bag_reader import choose_states
-from armsense.recordings.cdr import BadRecord
-from armsense.recordings.columns import Columns, nanoseconds
-from armsense.recordings.definitions import (
+from armsense.recordings.bag_files import (
+    choose_states,
     deserialize,
     IMU,
     message_type,
+    messages,
     MOTOR_STATES,
     our_types,
     PAYLOAD,
     RESIDUAL,
 )
+from armsense.recordings.cdr import BadRecord, Columns, nanoseconds
 from armsense.types import Array
 from armsense.watch import Tape
+
+Vector = tuple[float, float, float]
+
+
+class Mounting(NamedTuple):
+    """Of the unit in the base frame."""
+
+    rpy: Vector = (0.0, 0.0, 0.0)        # [rad] about fixed x, y, z
+    position: Vector = (0.0, 0.0, 0.0)   # [m]
+
 
 ALIGNED = Mounting()
 
@@ -88,6 +97,31 @@ def read_tape(path: Path, n: int, topic: str | None = None,
     payload = _payload(found.get(f'{space}payload', []), notes)
     return BagTape(tape, states['seq'], _residual(found.get(f'{space}residual'), notes),
                    tuple(notes), payload)
+
+
+def base_motion(stamps: NDArray[np.int64], data: list[bytes],
+                mounted: Mounting) -> NDArray[np.float64]:
+    """Rows of `BaseMotion` at N states, (N, 3, 3).
+
+    Each state gets the newest reading that is not later than it, as in the node, which gives
+    the numbers of a lock-step run bit for bit. NaN where the unit was silent.
+
+    Args:
+        stamps: Of the states [ns], in order, (N,).
+        data: Messages `sensor_msgs/Imu`, CDR.
+        mounted: Where the unit sits.
+    """
+    readings = sorted((deserialize(our_types(), IMU, d) for d in data), key=stamp_ns)
+    newest = np.searchsorted([stamp_ns(r) for r in readings], stamps, side='right')
+    imu = ImuMotion(rpy=mounted.rpy, position=mounted.position)
+    rows = np.empty((len(stamps), 3, 3))
+    before = 0
+    for k, (stamp, count) in enumerate(zip(stamps.tolist(), newest.tolist(), strict=True)):
+        if count > before:
+            imu.take_message(readings[count - 1], stamp * 1e-9)
+            before = count
+        rows[k] = imu.at(stamp * 1e-9)
+    return rows
 
 
 def _time(states: dict[str, Any]) -> NDArray[np.int64]:

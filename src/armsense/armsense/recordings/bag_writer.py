@@ -9,7 +9,7 @@ from mcap.writer import CompressionType, Writer
 import yaml
 
 from armsense.errors import ArmsenseError
-from armsense.recordings.definitions import schema_text
+from armsense.recordings.bag_files import schema_text
 
 
 class BagWriter:

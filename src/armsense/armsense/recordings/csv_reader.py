@@ -9,7 +9,7 @@ import numpy as np
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.identify.robot_file import SourceConfig
-from armsense.recordings.signals import Signals
+from armsense.recordings.bag_reader import Signals
 from armsense.types import Array
 
 TEXT = ('.csv', '.txt', '.gz', '.tsv', '.dat')

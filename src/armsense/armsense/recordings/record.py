@@ -27,11 +27,19 @@ _PAD = 4  # puts the body of an outgoing record on an 8-byte boundary
 _KNOWN_SHAPES = 8  # of one topic; more of them means that somebody sends garbage
 
 
-class RecordIn:
+class _Record:
+    __slots__ = ()
+    _layout: Layout
+
+    def __repr__(self) -> str:
+        values = (f'{slot.name}={getattr(self, slot.name)!r}' for slot in self._layout.slots)
+        return f'{type(self).__name__}({", ".join(values)})'
+
+
+class RecordIn(_Record):
     """A received message; every array is a read-only view of its bytes."""
 
     __slots__ = ('_body',)
-    _layout: Layout
 
     def __init__(self, data: bytes) -> None:
         # The copy puts float64 on 8-byte boundaries, as linear algebra likes them.
@@ -41,11 +49,8 @@ class RecordIn:
         """The serialised message."""
         return ENCAPSULATION + self._body
 
-    def __repr__(self) -> str:
-        return _describe(self)
 
-
-class RecordOut:
+class RecordOut(_Record):
     """A message to be sent, filled in place; it keeps its values from one sending to the next.
 
     Assigning to an array attribute copies the values into the bytes, and a wrong length raises:
@@ -53,7 +58,6 @@ class RecordOut:
     """
 
     __slots__ = ('_buffer', '_wire', '_views')
-    _layout: Layout
 
     def __init__(self, frame_id: str = '') -> None:
         self._buffer = bytearray(_PAD + 4 + self._layout.size)
@@ -74,25 +78,11 @@ class RecordOut:
         """The serialised message."""
         return bytes(self._wire)
 
-    def __repr__(self) -> str:
-        return _describe(self)
 
-
-def record_in(layout: Layout) -> type[RecordIn]:
-    """The class that reads messages of this layout."""
-    attributes: dict[str, Any] = {'__slots__': (), '_layout': layout}
-    for slot in layout.slots:
-        attributes[slot.name] = property(_getter(slot))
-    attributes |= dict.fromkeys(layout.absent, 0)
-    return type(f'{layout.type_name}In', (RecordIn,), attributes)
-
-
-def record_out(layout: Layout) -> type[RecordOut]:
-    """The class that writes messages of this layout."""
-    attributes: dict[str, Any] = {'__slots__': (), '_layout': layout}
-    for slot in layout.slots:
-        attributes[slot.name] = _out_property(layout.type_name, slot)
-    return type(f'{layout.type_name}Out', (RecordOut,), attributes)
+def _record_type(base: type[_Record], layout: Layout, fields: dict[str, Any]) -> Any:
+    """The class that reads or writes messages of this layout."""
+    return type(f'{layout.type_name}{base.__name__[6:]}', (base,),
+                {'__slots__': (), '_layout': layout, **fields})
 
 
 def _dtype(slot: Slot) -> np.dtype:
@@ -164,11 +154,6 @@ def _out_scalar(type_name: str, slot: Slot) -> property:
     return property(get_scalar, set_scalar)
 
 
-def _describe(record: Any) -> str:
-    values = (f'{slot.name}={getattr(record, slot.name)!r}' for slot in record._layout.slots)
-    return f'{type(record).__name__}({", ".join(values)})'
-
-
 def new_record(
     kind: Any, length: int = 0, lengths: Mapping[str, int] | None = None, frame_id: str = '',
 ) -> Any:
@@ -189,7 +174,8 @@ def new_record(
         if name not in known:
             raise BadRecord(
                 f'{layout.type_name} has no unbounded array {name!r}; known: {", ".join(known)}')
-    return record_out(layout)(frame_id)
+    return _record_type(RecordOut, layout, {
+        slot.name: _out_property(layout.type_name, slot) for slot in layout.slots})(frame_id)
 
 
 class _Shape(NamedTuple):
@@ -233,19 +219,16 @@ class RecordDecoder:
                 raise BadRecord(f'{layout.type_name} begins with {data[:4].hex()}; a record is '
                                 f'little-endian CDR ({ENCAPSULATION.hex()})')
             if layout.counts not in self._shapes:
-                self._learn(layout)
+                if len(self._shapes) >= _KNOWN_SHAPES:
+                    self._shapes.clear()
+                self._shapes[layout.counts] = None
+                self._check(layout)
+                self._shapes[layout.counts] = _shape(layout)
             last = self._shapes[layout.counts]
             if last is None:
                 return None
             self._last = last
         return last.record_type(data)
-
-    def _learn(self, layout: Layout) -> None:
-        if len(self._shapes) >= _KNOWN_SHAPES:
-            self._shapes.clear()
-        self._shapes[layout.counts] = None
-        self._check(layout)
-        self._shapes[layout.counts] = _shape(layout)
 
     def _check(self, layout: Layout) -> None:
         if self._length is None:
@@ -265,4 +248,6 @@ def _shape(layout: Layout) -> _Shape:
         form += f'{offset + HEADER - at}xI'
         at = offset + HEADER + 4
     picked = (0x0100, *(count for _, _, count in layout.counts))
-    return _Shape(struct.Struct(form).unpack_from, picked, layout.size + HEADER, record_in(layout))
+    fields = {slot.name: property(_getter(slot)) for slot in layout.slots}
+    return _Shape(struct.Struct(form).unpack_from, picked, layout.size + HEADER,
+                  _record_type(RecordIn, layout, fields | dict.fromkeys(layout.absent, 0)))

@@ -7,6 +7,7 @@ All that counts is what stands in the bag: positions and velocities of the links
 from __future__ import annotations
 
 from collections.abc import Sequence
+import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +18,8 @@ from armsense.errors import ArmsenseError
 from armsense.identify.robot_file import SourceConfig
 from armsense.identify.signals.recording import Recording
 from armsense.model import Arm
-from armsense.recordings.bag_files import messages, RawMessage
+from armsense.recordings.bag_files import deserialize, messages, RawMessage
 from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.definitions import deserialize
 from armsense.trajectory import Limits, Trajectory
 
 FOLLOWED = 0.1         # [rad] largest distance from the planned motion
@@ -152,3 +152,12 @@ def _decode(store: Any, message: RawMessage) -> Any:
             raise ArmsenseError(f'the bag does not define {message.type}')
         store.register(get_types_from_msg(message.definition, message.type))
     return deserialize(store, message.type, message.data)
+
+
+def model_hash(model: Arm) -> str:
+    """SHA-256 of everything that makes a model: description, configuration, parameters."""
+    digest = hashlib.sha256()
+    digest.update(model.urdf.encode())
+    digest.update(repr(model.config).encode())
+    digest.update(model.parameters.tobytes())
+    return digest.hexdigest()

@@ -10,9 +10,8 @@ import numpy as np
 
 from armsense.identify.friction.columns import UNITS
 from armsense.identify.model import IdentifiedModel, method
-from armsense.identify.signals.torque_error import TorqueError
-from armsense.jobs.identify_job import Identification
-from armsense.jobs.result import WEAK_JOINT
+from armsense.identify.signals.filters import TorqueError
+from armsense.jobs.identify_job import Identification, WEAK_JOINT
 from armsense.model.model_file import file_hash, Provenance
 from armsense.recordings.bag_files import BagFacts
 from armsense.report.evidence import Evidence
@@ -37,7 +36,7 @@ def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
     """Everything that the report says."""
     model = job.model
     facts: dict[str, Any] = {
-        'robot': job.subject.robot.robot,
+        'robot': job.subject.arm.name,
         'date': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'result': job.result,
         'joints': joints(model, evidence),
@@ -136,7 +135,8 @@ def provenance(job: Identification) -> dict[str, Any]:
                             'model_sha256': facts.model_sha256})
     known = Provenance.now(method(job.model))
     return {'method': known.method, 'versions': known.versions, 'sources': sources,
-            'urdf': job.subject.robot.urdf, 'seconds': job.result['seconds'],
+            'urdf': (job.subject.robot or job.subject.arm.config).urdf,
+            'seconds': job.result['seconds'],
             'step_seconds': job.result['step_seconds']}
 
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armsense.identify.estimation.uncertainty import BaseEstimate
+from armsense.identify.estimation.base_parameters import BaseEstimate
 from armsense.identify.friction.columns import STATIC
 from armsense.identify.model import IdentifiedModel, Prediction
-from armsense.identify.signals.filters import Motion
-from armsense.identify.signals.recording import split_at_gaps
-from armsense.identify.signals.torque_error import (
+from armsense.identify.signals.filters import (
     correlation_factor,
+    Motion,
     torque_error,
     TorqueError,
     whiteness,
 )
+from armsense.identify.signals.recording import split_at_gaps
 from armsense.jobs.identify_job import Identification
 from armsense.types import Array
 

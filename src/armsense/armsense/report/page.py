@@ -9,8 +9,8 @@ from typing import Any
 
 import jinja2
 
+from armsense.jobs.files import report_name, together
 from armsense.jobs.identify_job import Identification
-from armsense.jobs.outputs import report_name, together
 from armsense.report import figures
 from armsense.report.content import content
 from armsense.report.evidence import Evidence

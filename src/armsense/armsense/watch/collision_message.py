@@ -1,6 +1,6 @@
 """The message `armsense_msgs/Collision`, filled in the same way by the node and by replays.
 
-Messages are given empty: of the generated class where ROS is, else `recordings.definitions.blank`.
+Messages are given empty: of the generated class where ROS is, else `recordings.bag_files.blank`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from armsense.cli.command import answer, step_bar
 from armsense.errors import ArmsenseError
-from armsense.jobs.motion_file import read_motion
+from armsense.jobs.files import read_motion
 from armsense_bringup.launch.plan import load
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_bringup.workspace.own_domain import keep_apart

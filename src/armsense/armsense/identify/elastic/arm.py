@@ -1,11 +1,16 @@
-"""Elastic joints in two steps, or both sides at once.
+"""Elastic joints in two steps (thesis 000, chapter 4): springs from the motors, then the links.
 
-Two steps (thesis 000, chapter 4): the actuator side gives the springs (`actuator`), the springs'
-torque then moves the links, and the load side is identified as a rigid arm with that torque,
+Stiffness, damping and friction from motor torques (eq. 4.4, cable coupling eqs. 3.9-3.10),
+
+    tau_m - I_m ddtheta = d_e ddelta + d_v dtheta + k_e delta + d_C sgn(dtheta) + o
+    delta = theta - q - r q_c
+
+where the cable of a joint runs over a pulley on joint c, k_e r is the coefficient of one more
+column, -q_c. All parameters appear alone: no reduction is needed. Recordings have encoders on both
+sides of the springs. The springs' torque then moves the links, and the load side is identified as
+a rigid arm with that torque,
 
     P^T (K delta + D ddelta) = Phi(q, dq, ddq) pi + F dq,       P = 1 + R (cable coupling).
-
-At once: the equations of both sides, each in units of its own errors, with the springs in both.
 """
 
 from __future__ import annotations
@@ -16,30 +21,82 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armsense.drive.elastic_joint import ElasticJoint
-from armsense.errors import UnknownName
-from armsense.identify.elastic.actuators import (
-    actuator_columns,
-    Actuators,
-    BAND,
-    elastic_config,
-    ElasticRecording,
-    identify_actuators,
-    in_band,
-    SMOOTHING,
-    TERMS,
+from armsense.errors import ArmsenseError, BadValue
+from armsense.identify.estimation.base_parameters import (
+    base_parameters,
+    BaseEstimate,
+    estimate_base,
 )
-from armsense.identify.estimation.base_parameters import base_parameters, regrouped
-from armsense.identify.estimation.choices import Options
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
-from armsense.identify.signals.filters import torque_band
+from armsense.identify.signals.filters import in_band, Motion, motion, torque_band
+from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
 from armsense.model.model_file import DriveParameters, IdentifiedFriction, ModelFile
 from armsense.types import Array
 
-WAYS = ('steps', 'joint')
+SMOOTHING = 0.01     # [rad/s] of the sign
+BAND = 1.6           # motion filter over torque filter
+TERMS = ('stiffness', 'damping', 'viscous', 'coulomb', 'offset')
+
+
+@dataclass(frozen=True)
+class ElasticRecording:
+    """Samples on a regular clock, motor quantities on the joint side of the gear."""
+
+    t: Array        # [s], (N,)
+    theta: Array    # motor angles [rad], (N, n)
+    q: Array        # joint angles [rad], (N, n)
+    tau: Array      # motor torques [Nm], (N, n)
+    name: str = 'recording'
+
+    def __post_init__(self) -> None:
+        if self.theta.shape != self.q.shape:
+            raise BadValue(f'{self.name}: shape of the motor angles', self.theta.shape,
+                           f'{self.q.shape}, as the joint angles')
+        self.motor_side(), self.link_side(self.tau)     # they check themselves
+
+    @property
+    def rate(self) -> float:
+        """[Hz]."""
+        return self.motor_side().rate
+
+    def motor_side(self) -> Recording:
+        """Motor angles and motor torques."""
+        return Recording(self.t, self.theta, self.tau, None, f'{self.name}, motors')
+
+    def link_side(self, tau: Array) -> Recording:
+        """Joint angles and torques behind the springs."""
+        return Recording(self.t, self.q, tau, None, f'{self.name}, links')
+
+    def motions(self, cutoff: float) -> tuple[Motion, Motion]:
+        """Smooth motion of motors and joints."""
+        return (motion(self.motor_side(), cutoff), motion(self.link_side(self.tau), cutoff))
+
+
+@dataclass(frozen=True)
+class Actuators:
+    """Drives of n elastic joints, (n,) each."""
+
+    stiffness: Array       # k_e [Nm/rad]
+    damping: Array         # d_e [Nm s/rad]
+    viscous: Array         # d_v [Nm s/rad]
+    coulomb: Array         # d_C [Nm]
+    offset: Array          # [Nm]
+    inertia: Array         # I_m on the joint side [kg m^2]
+    coupling: Array        # R, (n, n)
+    estimate: BaseEstimate   # with intervals, names such as stiffness2
+
+    def springs(self) -> ElasticJoint:
+        """Springs for a drive."""
+        return ElasticJoint(self.stiffness, self.damping, self.coupling, None)
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """95 % of one parameter, such as `stiffness2`."""
+        low, high = self.estimate.intervals()[self.estimate.names.index(name)]
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -48,15 +105,6 @@ class ElasticArm:
 
     actuators: Actuators
     links: IdentifiedModel
-    both: BaseEstimate | None = None    # of the equations of both sides together
-
-    def motor_torque(self, recording: ElasticRecording, cutoff: float) -> Array:
-        """Motor torques that the recorded motion needs, up to `cutoff` [Hz], [Nm], (N, n)."""
-        motors, joints = recording.motions(cutoff)
-        a = self.actuators
-        spring = self.links.torque(joints) @ np.linalg.inv(np.eye(len(a.stiffness)) + a.coupling)
-        return np.asarray(a.inertia * motors.ddq + a.viscous * motors.dq + a.offset
-                          + a.coulomb * np.tanh(motors.dq / SMOOTHING) + spring)
 
     def model_file(self) -> ModelFile:
         """For the nodes."""
@@ -77,30 +125,102 @@ class ElasticArm:
 
 
 def identify_elastic(recordings: Sequence[ElasticRecording], model: Arm,
-                     options: Options | None = None, way: str = 'steps') -> ElasticArm:
-    """Identify an arm with a spring in every joint.
+                     options: Options | None = None) -> ElasticArm:
+    """Identify an arm with a spring in every joint, see `identify_links`."""
+    return identify_links(recordings, model, identify_actuators(recordings, model), options)
+
+
+def identify_links(recordings: Sequence[ElasticRecording], model: Arm, actuators: Actuators,
+                   options: Options | None = None) -> ElasticArm:
+    """Second step of two: the load side, moved by the springs.
 
     Args:
         recordings: Motor and joint angles, motor torques.
         model: Nominal arm with its yaml.
+        actuators: Of the first step.
         options: For the load side; terms are the viscous friction of the bearings.
-        way: 'steps': springs first, then links; 'joint': springs from both sides, then links.
     """
-    if way not in WAYS:
-        raise UnknownName('way', way, WAYS)
-    actuators = identify_actuators(recordings, model)
-    both = None
-    if way == 'joint':
-        both = identify_both_sides(recordings, model, actuators)
-        value = dict(zip(both.names, both.values, strict=True))
-        found = {term: np.array([value.get(f'{term}{k + 1}', old) for k, old in
-                                 enumerate(getattr(actuators, term))]) for term in TERMS}
-        actuators = replace(actuators, **found)  # type: ignore[arg-type]
     options = replace(options or Options(), terms=('viscous',))
     springs = actuators.springs()
     links = [r.link_side(spring_torque(r, springs)) for r in recordings]
     nominal = model.replace(armature=np.zeros(model.n))
-    return ElasticArm(actuators, identify(links, nominal, options), both)
+    return ElasticArm(actuators, identify(links, nominal, options))
+
+
+def identify_actuators(recordings: Sequence[ElasticRecording], model: Arm) -> Actuators:
+    """First step of two: the drives.
+
+    Args:
+        recordings: With motor torques.
+        model: The arm; its yaml states which cable runs over which joint, and rotor inertias.
+    """
+    config = elastic_config(model)
+    inertia = np.array([joint.reflected_inertia for joint in config.joints.values()])
+    cables = cable_joints(config)
+    names = tuple(f'{term}{k + 1}' for term in TERMS for k in range(model.n)) + tuple(
+        f'cable{k + 1}' for k in cables)
+    columns, torques = [], []
+    for recording in recordings:
+        band = torque_band(recording.motor_side())
+        A, y = actuator_columns(recording, config, inertia, cables, BAND * band)
+        columns.append(in_band(A, band, recording.rate))
+        torques.append(in_band(y, band, recording.rate))
+    base = base_parameters(np.concatenate([A.reshape(-1, len(names)) for A in columns]), names,
+                           prefer=names)
+    found = estimate_base(base, columns, torques, _weights(base.independent, columns, torques))
+    value = dict(zip(base.names, found.values, strict=True))
+    parts = {term: np.array([value.get(f'{term}{k + 1}', 0.0) for k in range(model.n)])
+             for term in TERMS}
+    coupling = ElasticJoint.from_config(config).coupling
+    for k, c in cables.items():
+        coupling[k, c] = value[f'cable{k + 1}'] / parts['stiffness'][k]
+    return Actuators(**parts, inertia=inertia, coupling=coupling, estimate=found)
+
+
+def actuator_columns(recording: ElasticRecording, config: ArmConfig, inertia: Array,
+                     cables: dict[int, int], cutoff: float) -> tuple[Array, Array]:
+    """Columns of all joints, (N, n, p), and torques without the rotors', (N, n)."""
+    motors, joints = recording.motions(cutoff)
+    springs = ElasticJoint.from_config(config)
+    path = np.eye(config.n) + springs.coupling
+    for k, c in cables.items():
+        path[k, c] = 0.0            # a column of its own
+    delta, rate = motors.q - joints.q @ path.T, motors.dq - joints.dq @ path.T
+    shapes = (delta, rate, motors.dq, np.tanh(motors.dq / SMOOTHING), np.ones_like(delta))
+    A = np.concatenate([shape[:, :, None] * np.eye(config.n) for shape in shapes], axis=2)
+    extra = np.zeros((len(delta), config.n, len(cables)))
+    for column, (k, c) in enumerate(cables.items()):
+        # The damper of the cable moves with the same ratio; its share is small beside the spring.
+        ratio = config.joints[config.joint_names[k]].elastic
+        assert ratio is not None
+        extra[:, k, column] = -(joints.q[:, c]
+                                + ratio.damping / ratio.stiffness * joints.dq[:, c])
+    return np.concatenate([A, extra], axis=2), recording.tau - inertia * motors.ddq
+
+
+def elastic_config(model: Arm) -> ArmConfig:
+    """The arm's yaml, where every joint has a spring."""
+    if any(joint.elastic is None for joint in model.config.joints.values()):
+        raise ArmsenseError(f'{model.name}: every joint must be elastic')
+    return model.config
+
+
+def cable_joints(config: ArmConfig) -> dict[int, int]:
+    """Joints whose cable runs over another: index -> index of the other."""
+    out = {}
+    for k, joint in enumerate(config.joints.values()):
+        if joint.elastic is not None and joint.elastic.coupled_to is not None:
+            out[k] = config.joint_names.index(joint.elastic.coupled_to)
+    return out
+
+
+def _weights(keep: tuple[int, ...], columns: list[Array], torques: list[Array]) -> list[Array]:
+    """Inverse variances of the joints' errors."""
+    X = np.concatenate(columns)[:, :, list(keep)]
+    y = np.concatenate(torques)
+    beta = np.linalg.lstsq(X.reshape(-1, X.shape[2]), y.ravel(), rcond=None)[0]
+    variance = np.maximum(np.mean(np.square(y - X @ beta), axis=0), 1e-18)
+    return [np.broadcast_to(1.0 / variance, part.shape) for part in torques]
 
 
 def spring_torque(recording: ElasticRecording, springs: ElasticJoint) -> Array:
@@ -112,51 +232,3 @@ def spring_torque(recording: ElasticRecording, springs: ElasticJoint) -> Array:
     twist = motors.q - joints.q @ path.T
     rate = slow.dq - slow_joints.dq @ path.T
     return np.asarray((springs.stiffness * twist + springs.damping * rate) @ path)
-
-
-def identify_both_sides(recordings: Sequence[ElasticRecording], model: Arm,
-                        first: Actuators) -> BaseEstimate:
-    """Springs, friction and base parameters of the links from both sides' equations."""
-    n = model.n
-    names = (*(f'{term}{k + 1}' for term in TERMS for k in range(n)), *model.parameter_names,
-             *(f'bearing{k + 1}' for k in range(n)))
-    path = np.eye(n) + first.coupling
-    columns, torques = [], []
-    for recording in recordings:
-        band = torque_band(recording.motor_side())
-        A, y = actuator_columns(recording, _with_coupling(model, first), first.inertia, {},
-                                BAND * band)
-        _, joints = recording.motions(BAND * band)
-        N = len(y)
-        Y = model.torque_regressor_batch(joints.q, joints.dq, joints.ddq).reshape(N, n, -1)
-        bearing = joints.dq[:, :, None] * np.eye(n)
-        spring = A[:, :, :2 * n]                       # stiffness and damping columns
-        load = np.concatenate([-np.einsum('kj,tkp->tjp', path, spring),
-                               np.zeros((N, n, A.shape[2] - 2 * n)), Y, bearing], axis=2)
-        motor = np.concatenate([A, np.zeros((N, n, Y.shape[2] + n))], axis=2)
-        columns.append(in_band(np.concatenate([motor, load], axis=1), band, recording.rate))
-        torques.append(in_band(np.concatenate([y, np.zeros_like(y)], axis=1), band,
-                               recording.rate))
-    drives = names[:len(TERMS) * n]
-    base = base_parameters(np.concatenate(columns).reshape(-1, len(names)), names,
-                           prefer=(*drives, *names[-n:], *regrouped(model.parameter_names)))
-    weights = [np.ones_like(y) for y in torques]
-    for _ in range(3):
-        found = estimate_base(base, columns, torques, weights)
-        keep = list(base.independent)
-        error = np.concatenate([y - A[:, :, keep] @ found.values
-                                for A, y in zip(columns, torques, strict=True)])
-        weights = [np.broadcast_to(1.0 / np.mean(error**2, axis=0), y.shape) for y in torques]
-    return found
-
-
-def _with_coupling(model: Arm, first: Actuators) -> ArmConfig:
-    """The yaml with the identified ratios of the cables."""
-    config = elastic_config(model)
-    joints = dict(config.joints)
-    for k, (name, joint) in enumerate(config.joints.items()):
-        ratio = first.coupling[k][np.flatnonzero(first.coupling[k])]
-        if joint.elastic is not None and len(ratio):
-            joints[name] = replace(joint, elastic=replace(joint.elastic,
-                                                          coupling_ratio=float(ratio[0])))
-    return replace(config, joints=joints)

@@ -20,20 +20,29 @@ consistent parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+import functools
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from armsense.errors import BadValue
-from armsense.identify.signals.filters import low_pass, Motion, settled
+from armsense.identify.estimation.training import Training
+from armsense.identify.friction.columns import DriveColumns, TERMS
+from armsense.identify.signals.filters import in_band, Motion, resting, thinned
+from armsense.identify.signals.methods import METHODS
+from armsense.identify.signals.recording import Recording, shift
 from armsense.model.arm import Arm
 from armsense.types import Array
 
 Index = NDArray[np.intp]
 
+BLOCKS = 8             # of time for cross-validation, over all recordings
+SMOOTHING = 0.01       # [rad/s] to begin with
+STRIBECK = 8.0         # Stribeck velocity over smoothing
 STATIC_PARAMETERS = 4    # of a link's ten, gravity acts on m, mx, my, mz only
 HUBER = 1.345     # of the residual's deviation: 95 % efficient for Gaussian noise
 TINY = 1e-10      # of a column's own product: keeps dependent columns solvable
@@ -77,52 +86,86 @@ def rigid_columns(model: Arm, motion: Motion) -> RigidColumns:
     return RigidColumns(dynamic, np.stack(static))
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Filtered and thinned columns [Y_0 | G_x | G_y | G_z | D] and torques of one motion."""
 
     A: Array           # (N, n, 22 n + drive columns)
     y: Array           # [Nm], (N, n)
-    rate: float        # [Hz]
 
 
-def filtered_columns(rigid: RigidColumns, drive: Array, tau: Array, cutoff: float,
-                     rate: float) -> Columns:
-    """Columns and torques behind the low-pass, about five samples per period of the cut-off."""
-    keep = thinned(len(tau), cutoff, rate)
-    parts = [rigid.dynamic, *rigid.static, drive]
-    A = np.concatenate([_filter(part, cutoff, rate)[keep] for part in parts], axis=2)
-    return Columns(A, low_pass(tau, cutoff, rate)[keep], rate / keep.step)
+@dataclass(frozen=True)
+class Prepared:
+    """Columns of all terms under one motion filter."""
+
+    training: Training
+    motions: list[Motion]
+    rigid: list[RigidColumns]
+    columns: list[Columns]
+    drive: DriveColumns
+    velocity: str
+    motion_cutoff: float                # [Hz]
+    weights: list[Array] | None = None  # of the samples against outliers, (N, n) each
+    torque_delay: float = 0.0           # taken out of the torques [s]
+
+    @classmethod
+    def make(cls, training: Training, velocity: str, band: float) -> Prepared:
+        """Under a motion filter of `band` times the torque band, without load terms."""
+        cutoff = training.cutoff
+        motions = [METHODS[training.method](r, band * cutoff, velocity) for r in training.working]
+        rigid = [rigid_columns(training.model, m) for m in motions]
+        drive = _drive(training, SMOOTHING)
+        columns = []
+        for y, m, r in zip(rigid, motions, training.working, strict=True):
+            parts = [y.dynamic, *y.static, drive.columns(m.dq, m.ddq)]
+            A = np.concatenate([in_band(part, cutoff, m.rate) for part in parts], axis=2)
+            columns.append(Columns(A, in_band(r.tau, cutoff, m.rate)))
+        return cls(training, motions, rigid, columns, drive, velocity, band * cutoff)
+
+    @functools.cached_property
+    def rest(self) -> list[NDArray[np.bool_]]:
+        """Where joints have stopped, sample by sample of the columns, (N, n) each."""
+        return [resting(m)[thinned(len(m.t), self.training.cutoff, m.rate)] for m in self.motions]
+
+    def delayed_recordings(self) -> list[Recording]:
+        """Working recordings with the torques moved back to the motion."""
+        return [replace(r, tau=shift(r.tau, r.t, self.torque_delay))
+                for r in self.training.working]
+
+    def with_delay(self, delay: float) -> Prepared:
+        """Torques moved back by a delay behind the motion [s]."""
+        columns = [c._replace(y=in_band(shift(r.tau, r.t, delay), self.training.cutoff, r.rate))
+                   for c, r in zip(self.columns, self.training.working, strict=True)]
+        return replace(self, columns=columns, torque_delay=delay)
+
+    def with_load(self, theta: Array, terms: tuple[str, ...], gravity: Array,
+                  smoothing: float) -> Prepared:
+        """Other smoothing, and load terms from the torques of a first model theta with `terms`."""
+        drive = _drive(self.training, smoothing)
+        n = self.training.model.n
+        pi, coefficients = np.split(theta, [10 * n])
+        first = drive.only(terms)
+        columns = []
+        for c, m, y in zip(self.columns, self.motions, self.rigid, strict=True):
+            load = y.torque(pi, gravity) + first.rotor_torque(m.ddq, coefficients)
+            more = in_band(drive.columns(m.dq, m.ddq, load), self.training.cutoff, m.rate)
+            columns.append(c._replace(A=np.concatenate([c.A[:, :, :22 * n], more], axis=2)))
+        return replace(self, columns=columns, drive=drive)
+
+    def equations(self, blocks: int | None = None) -> NormalEquations:
+        """Normal equations in blocks of time; None: for cross-validation."""
+        count = blocks or max(2, round(BLOCKS / len(self.columns)))
+        return normal_equations(self.columns, count, self.weights)
+
+    def errors(self, theta: Array, gravity: Array, terms: tuple[str, ...]) -> list[Array]:
+        """Torque errors in the band, (N, n) per recording [Nm]."""
+        T = selection(self.training.model.n, self.columns[0].A.shape[2], gravity,
+                      self.drive.places(terms))
+        return [c.y - c.A @ (T @ theta) for c in self.columns]
 
 
-def with_drive(columns: Columns, drive: Array, cutoff: float, rate: float) -> Columns:
-    """The same columns with other drive columns, the rigid ones kept."""
-    n = columns.y.shape[1]
-    keep = thinned(len(drive), cutoff, rate)
-    A = np.concatenate([columns.A[:, :, :22 * n], _filter(drive, cutoff, rate)[keep]], axis=2)
-    return Columns(A, columns.y, columns.rate)
-
-
-def with_torque(columns: Columns, tau: Array, cutoff: float, rate: float) -> Columns:
-    """The same columns with other torques."""
-    keep = thinned(len(tau), cutoff, rate)
-    return Columns(columns.A, low_pass(tau, cutoff, rate)[keep], columns.rate)
-
-
-def thinned(count: int, cutoff: float, rate: float) -> slice:
-    """Samples without the settling of the filter, about five per period of the cut-off."""
-    inside = settled(count, cutoff, rate)
-    return slice(inside.start, inside.stop, max(1, int(rate / (5.0 * cutoff))))
-
-
-def _filter(columns: Array, cutoff: float, rate: float) -> Array:
-    N, n, p = columns.shape
-    flat = columns.reshape(N, n * p)
-    busy = np.flatnonzero(np.any(flat, axis=0))      # a joint feels only the links behind it
-    out = np.zeros_like(flat)
-    if len(busy):
-        out[:, busy] = low_pass(flat[:, busy], cutoff, rate)
-    return out.reshape(N, n, p)
+def _drive(training: Training, smoothing: float) -> DriveColumns:
+    """Drive columns of all terms."""
+    return DriveColumns(training.axes, TERMS, smoothing, STRIBECK * smoothing)
 
 
 def selection(n: int, p: int, gravity: Array, drive: Index) -> Array:
@@ -143,7 +186,6 @@ class NormalEquations:
     AA: Array    # (blocks, n, p, p)
     Ay: Array    # (blocks, n, p)
     yy: Array    # (blocks, n)
-    rows: Array  # (blocks, n)
 
     @property
     def n(self) -> int:
@@ -168,19 +210,20 @@ class NormalEquations:
         for g, part in zip(gravity, parts, strict=True):
             if g != 0.0:
                 AA[..., place] += g * rows[..., part]
-        return NormalEquations(AA, Ay, self.yy, self.rows)
+        return NormalEquations(AA, Ay, self.yy)
 
     def selection(self, gravity: Array, drive: Index) -> Array:
         """Matrix T with chosen columns = all columns @ T."""
         return selection(self.n, self.Ay.shape[2], gravity, drive)
 
-    def without(self, block: int) -> NormalEquations:
-        keep = np.arange(len(self.yy)) != block
-        return NormalEquations(self.AA[keep], self.Ay[keep], self.yy[keep], self.rows[keep])
+    def only(self, blocks: Any) -> NormalEquations:
+        """Those of some blocks, an index or mask."""
+        return NormalEquations(self.AA[blocks], self.Ay[blocks], self.yy[blocks])
 
-    def only(self, block: int) -> NormalEquations:
-        keep = slice(block, block + 1)
-        return NormalEquations(self.AA[keep], self.Ay[keep], self.yy[keep], self.rows[keep])
+    def weighted(self, weights: Array) -> tuple[Array, Array]:
+        """Sums over blocks and weighted joints, (p, p) and (p,)."""
+        return (np.tensordot(weights, self.AA.sum(axis=0), axes=1),
+                weights @ self.Ay.sum(axis=0))
 
     def squares(self, theta: Array) -> Array:
         """Sum of squared errors per joint, (n,)."""
@@ -197,7 +240,7 @@ def normal_equations(columns: list[Columns], blocks: int,
         blocks: Per motion, for cross-validation.
         weights: Of each sample and joint, (N, n) per motion; None: ones.
     """
-    AA, Ay, yy, rows = [], [], [], []
+    AA, Ay, yy = [], [], []
     for k, part in enumerate(columns):
         w = np.ones_like(part.y) if weights is None else weights[k]
         for index in np.array_split(np.arange(len(part.y)), blocks):
@@ -209,8 +252,7 @@ def normal_equations(columns: list[Columns], blocks: int,
             AA.append(by_joint.transpose(0, 2, 1) @ by_joint)
             Ay.append(np.einsum('kjp,kj->jp', A, y))
             yy.append(np.sum(y * y, axis=0))
-            rows.append(w[index].sum(axis=0))
-    return NormalEquations(np.array(AA), np.array(Ay), np.array(yy), np.array(rows))
+    return NormalEquations(np.array(AA), np.array(Ay), np.array(yy))
 
 
 def huber_weights(residual: Array, k: float, reject: float = np.inf,
@@ -237,72 +279,55 @@ def solve_normal(AA: Array, Ay: Array, prior: Array | None = None,
     return np.asarray(linalg.solve(H, b, assume_a='pos'))
 
 
-def search_gravity(
-    equations: NormalEquations,
-    weights: Array,
-    drive: Index,
-    prior: Array,
-    precision: Array,
-    consistent_cost: Callable[[Array], float],
-) -> Array:
-    """Gravity [m/s^2] that fits best, (3,).
+class GravityFit(NamedTuple):
+    """Normal equations with gravity left open, and what else decides."""
 
-    Args:
-        equations: With gravity left open.
-        weights: Of the joints, (n,).
-        drive: Chosen drive columns.
-        prior: Nominal parameters of links and drives, (p,).
-        precision: Weight of the prior, (p,).
-        consistent_cost: Cost of the best physically consistent parameters under a gravity.
-    """
-    def cost(gravity: Array) -> float:
-        return fit_gravity(equations, weights, drive, prior, precision, gravity)[1]
+    equations: NormalEquations
+    weights: Array        # of the joints, (n,)
+    drive: Index          # chosen drive columns
+    prior: Array          # nominal parameters of links and drives, (p,)
+    precision: Array      # weight of the prior, (p,)
 
-    starts = sorted(_directions(), key=lambda g: cost(STANDARD * g))[:STARTS]
-    refined = [refine_gravity(equations, weights, drive, prior, precision, STANDARD * g)
-               for g in starts]
-    best = min(refined, key=cost)
-    return min((best, -best), key=consistent_cost)
+    def search(self, consistent_cost: Callable[[Array], float]) -> Array:
+        """Gravity [m/s^2] that fits best, (3,).
 
+        Args:
+            consistent_cost: Cost of the best physically consistent parameters under a gravity.
+        """
+        starts = sorted(_directions(), key=lambda g: self.fit(STANDARD * g)[1])[:STARTS]
+        best = min((self.refine(STANDARD * g) for g in starts), key=lambda g: self.fit(g)[1])
+        return min((best, -best), key=consistent_cost)
 
-def refine_gravity(equations: NormalEquations, weights: Array, drive: Index, prior: Array,
-                   precision: Array, gravity: Array, steps: int = STEPS) -> Array:
-    """Gauss-Newton on the sphere from a first direction; keeps the length, (3,)."""
-    length = float(np.linalg.norm(gravity))
-    AA, Ay = _weighted(equations, weights)
-    for _ in range(steps):
-        theta, before = fit_gravity(equations, weights, drive, prior, precision, gravity)
-        n = equations.n
-        tangents = np.linalg.svd(gravity[None, :])[2][1:]                    # (2, 3)
-        T = equations.selection(gravity, drive)
-        tilt = np.zeros((T.shape[0], 2))
-        for k, tangent in enumerate(tangents):
-            tilt[10 * n:22 * n, k] = np.kron(tangent, static_part(theta[:10 * n]))
-        T = np.hstack([T, tilt])
-        solution = solve_normal(T.T @ AA @ T, T.T @ Ay, np.append(prior, [0.0, 0.0]),
-                                np.append(precision, [0.0, 0.0]))
-        moved = gravity + solution[-2:] @ tangents
-        moved *= length / np.linalg.norm(moved)
-        if fit_gravity(equations, weights, drive, prior, precision, moved)[1] >= before:
-            break
-        gravity = moved
-    return gravity
+    def refine(self, gravity: Array) -> Array:
+        """Gauss-Newton on the sphere from a first direction; keeps the length, (3,)."""
+        length = float(np.linalg.norm(gravity))
+        AA, Ay = self.equations.weighted(self.weights)
+        n = self.equations.n
+        for _ in range(STEPS):
+            theta, before = self.fit(gravity)
+            tangents = np.linalg.svd(gravity[None, :])[2][1:]                    # (2, 3)
+            T = self.equations.selection(gravity, self.drive)
+            tilt = np.zeros((T.shape[0], 2))
+            for k, tangent in enumerate(tangents):
+                tilt[10 * n:22 * n, k] = np.kron(tangent, static_part(theta[:10 * n]))
+            T = np.hstack([T, tilt])
+            solution = solve_normal(T.T @ AA @ T, T.T @ Ay, np.append(self.prior, [0.0, 0.0]),
+                                    np.append(self.precision, [0.0, 0.0]))
+            moved = gravity + solution[-2:] @ tangents
+            moved *= length / np.linalg.norm(moved)
+            if self.fit(moved)[1] >= before:
+                break
+            gravity = moved
+        return gravity
 
-
-def fit_gravity(equations: NormalEquations, weights: Array, drive: Index, prior: Array,
-                precision: Array, gravity: Array) -> tuple[Array, float]:
-    """Parameters under a gravity, (p,), and their cost."""
-    chosen = equations.select(gravity, drive)
-    H, f = _weighted(chosen, weights)
-    theta = solve_normal(H, f, prior, precision)
-    total = float(weights @ equations.yy.sum(axis=0))
-    gap = theta - prior
-    return theta, float(theta @ H @ theta - 2.0 * f @ theta + total + gap @ (precision * gap))
-
-
-def _weighted(equations: NormalEquations, weights: Array) -> tuple[Array, Array]:
-    return (np.tensordot(weights, equations.AA.sum(axis=0), axes=1),
-            weights @ equations.Ay.sum(axis=0))
+    def fit(self, gravity: Array) -> tuple[Array, float]:
+        """Parameters under a gravity, (p,), and their cost."""
+        H, f = self.equations.select(gravity, self.drive).weighted(self.weights)
+        theta = solve_normal(H, f, self.prior, self.precision)
+        total = float(self.weights @ self.equations.yy.sum(axis=0))
+        gap = theta - self.prior
+        return theta, float(theta @ H @ theta - 2.0 * f @ theta + total
+                            + gap @ (self.precision * gap))
 
 
 def _directions() -> list[Array]:

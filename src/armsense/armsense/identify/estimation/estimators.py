@@ -16,6 +16,15 @@ error alike and biases least squares. Columns Z of a motion that is simulated, n
 the same shape but not the same noise, beta = (Z^T W X)^-1 Z^T W y. The simulated arm has the last
 estimate of the links and follows the recorded motion under the control of nominal feed-forward
 and feedback that is too slow to follow noise.
+
+Maximum likelihood with noise on positions and torques (thesis 000, 4.2.4):
+
+    min  sum |q - B delta|^2 / sigma_q^2
+         + sum |tau - X(B delta, B' delta, B'' delta) beta|^2 / sigma_tau^2
+
+over the coefficients delta of the motion and the base parameters beta, by Gauss-Newton steps. The
+motion that fits both sensors best replaces the filtered one, so that noise of the positions does
+not bias the parameters. Noise must be white at the working rate: torques are not filtered.
 """
 
 from __future__ import annotations
@@ -24,17 +33,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import linalg
 
-from armsense.errors import UnknownName
-from armsense.identify.estimation.base_parameters import BaseParameters
-from armsense.identify.estimation.choices import Options
-from armsense.identify.estimation.equations import HUBER, huber_weights, thinned
-from armsense.identify.estimation.feasible import link_bounds, parameter_scale, solve_feasible
-from armsense.identify.estimation.likelihood import maximum_likelihood
+from armsense.errors import ArmsenseError, UnknownName
+from armsense.identify.estimation.base_parameters import (
+    BaseEstimate,
+    BaseParameters,
+    estimate_base,
+)
+from armsense.identify.estimation.equations import HUBER, huber_weights
+from armsense.identify.estimation.feasible import parameter_scale, solve_arm
 from armsense.identify.estimation.recursive import RecursiveLeastSquares
-from armsense.identify.estimation.uncertainty import BaseEstimate, estimate_base
+from armsense.identify.estimation.training import Options
 from armsense.identify.friction.columns import DriveColumns
-from armsense.identify.signals.filters import low_pass, Motion
+from armsense.identify.signals.filters import in_band, low_pass, Motion
+from armsense.identify.signals.methods import find_period, fitted_series, fitted_spline
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.types import Array
@@ -45,6 +58,9 @@ RIDGE = 10.0        # inverse variance of a CAD value, in units of its own size
 ITERATIONS = 5      # of weights or instruments
 BANDWIDTH = 0.4      # of the feedback over the torque band
 STEPS = 4            # of integration per sample
+NEWTON_STEPS = 6         # of maximum likelihood
+MOST = 6e7          # entries of a Jacobian: half a gigabyte
+SMALL = 1e-5        # [rad], [rad/s], [rad/s^2] of difference quotients
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,27 @@ def _instrumental(e: Evidence) -> BaseEstimate:
 
 
 def _likelihood(e: Evidence) -> BaseEstimate:
-    return maximum_likelihood(e.base, e.model, e.drive, e.recordings, e.theta, e.noise, e.cutoff)
+    """From raw positions and torques."""
+    pieces = [_Piece(e, recording) for recording in e.recordings]
+    beta, noise = e.base.project(e.theta), e.noise
+    H = np.eye(len(beta))
+    for _ in range(NEWTON_STEPS):
+        H, f, cost = np.zeros((len(beta), len(beta))), np.zeros(len(beta)), 0.0
+        for piece in pieces:
+            part, side, misfit = piece.reduced(beta, noise)
+            H, f, cost = H + part, f + side, cost + misfit
+        step = linalg.solve(H + 1e-12 * np.diag(np.diag(H)), f, assume_a='pos')
+        beta = beta + step
+        for piece in pieces:
+            piece.move(step)
+        noise = np.sqrt(np.mean([piece.torque_variance for piece in pieces], axis=0))
+        if np.all(np.abs(step) < 1e-3 * np.sqrt(np.diag(np.linalg.inv(H)))):
+            break
+    rows = sum(piece.rows for piece in pieces)
+    scale = np.sqrt(np.diag(H))
+    singular = np.sqrt(np.linalg.eigvalsh(H / np.outer(scale, scale))[::-1])
+    covariance = np.asarray(np.linalg.inv(H), float)
+    return BaseEstimate(e.base, beta, covariance, rows, singular)
 
 
 def _recursive(e: Evidence) -> BaseEstimate:
@@ -162,15 +198,10 @@ def single_parameters(found: BaseEstimate, e: Evidence) -> Array:
     H, f = C.T @ precision @ C, C.T @ precision @ found.values
     reach = parameter_scale(e.model.parameters)
     strongest = float((np.diag(H)[:n10] * reach**2).max())
-    positive = [n10 + k for term in e.drive.not_negative
-                for k in range(e.drive.count)[e.drive.index(term)]]
-    passive = e.drive.passivity(e.top_speed)
     pull = np.zeros(len(e.nominal))
     pull[:n10] = max(PRIOR, PULL * strongest) / reach**2
-    return solve_feasible(
-        H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model.parameters,
-        link_bounds(e.model, e.options.mass_factors), np.array(positive, int),
-        np.hstack([np.zeros((len(passive), n10)), passive]), e.options.total_mass)
+    return solve_arm(H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model,
+                     e.drive, e.top_speed, e.options.mass_factors, e.options.total_mass)
 
 
 def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Motion,
@@ -184,9 +215,7 @@ def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Mo
     N, n = ghost.q.shape
     Y = model.torque_regressor_batch(ghost.q, ghost.dq, ghost.ddq).reshape(N, n, -1)
     columns = np.concatenate([Y, drive.columns(ghost.dq, ghost.ddq, load)], axis=2)
-    keep = thinned(N, cutoff, moving.rate)
-    flat = low_pass(columns.reshape(N, -1), cutoff, moving.rate)[keep]
-    return np.asarray(flat.reshape(-1, n, columns.shape[2])[:count])
+    return in_band(columns, cutoff, moving.rate)[:count]
 
 
 def simulated_motion(arm: Arm, nominal: Arm, reference: Motion,
@@ -206,3 +235,76 @@ def simulated_motion(arm: Arm, nominal: Arm, reference: Motion,
             dq = dq + dt * ddq
             q = q + dt * dq
     return Motion(reference.t, out[0], out[1], out[2], reference.rate)
+
+
+class _Piece:
+    """One recording and the coefficients of its motion."""
+
+    def __init__(self, evidence: Evidence, recording: Recording) -> None:
+        self._evidence, self._recording = evidence, recording
+        period = find_period(recording)
+        # Fourier series where the motion repeats, splines elsewhere.
+        self.basis, self.delta = (
+            fitted_spline(recording, evidence.cutoff) if period is None else
+            fitted_series(recording.t, recording.q, period, evidence.cutoff))
+        size = recording.q.size * self.delta.size
+        if size > MOST:
+            raise ArmsenseError(f'{recording.name}: maximum likelihood would need {size:.1e} '
+                                f'numbers; give shorter windows or choose the estimator iv')
+        self.rows = recording.q.size
+        misfit = recording.q - self.basis.position @ self.delta
+        share = len(recording.t) / max(len(recording.t) - len(self.delta), 1)
+        self._sigma = np.sqrt(np.mean(np.square(misfit), axis=0) * share) + 1e-12   # (n,) [rad]
+        self._back: Array = np.zeros(0)
+
+    def reduced(self, beta: Array, noise: Array) -> tuple[Array, Array, float]:
+        """Normal equations of beta with the motion's own step eliminated, and the cost."""
+        q, dq, ddq = self.basis.motion(self.delta)
+        X = self._columns(q, dq, ddq)
+        error = (self._recording.tau - X @ beta) / noise
+        self.torque_variance = np.mean(np.square(error * noise), axis=0)
+        Jb = (X / noise[:, None]).reshape(-1, len(beta))
+        Jd = self._by_motion(q, dq, ddq, beta) / noise[:, None]     # (N, n, m n)
+        Jd = Jd.reshape(len(Jb), -1)
+        position = (self._recording.q - q) / self._sigma
+        Hdd = Jd.T @ Jd + linalg.block_diag(*(
+            self.basis.position.T @ self.basis.position / s**2 for s in self._sigma))
+        fd = Jd.T @ error.ravel() + (self.basis.position.T @ (position / self._sigma)).T.ravel()
+        Hdb = Jd.T @ Jb
+        factor = linalg.cho_factor(Hdd + 1e-12 * np.diag(np.diag(Hdd)))
+        solved = linalg.cho_solve(factor, np.column_stack([Hdb, fd]))
+        self._back, self._own = solved[:, :-1], solved[:, -1]
+        H = Jb.T @ Jb - Hdb.T @ self._back
+        f = Jb.T @ error.ravel() - Hdb.T @ self._own
+        return H, f, float(np.sum(error**2) + np.sum(position**2))
+
+    def move(self, step: Array) -> None:
+        """The motion's step that belongs to a step of beta."""
+        n = self._recording.n
+        self.delta = self.delta + (self._own - self._back @ step).reshape(n, -1).T
+
+    def _columns(self, q: Array, dq: Array, ddq: Array) -> Array:
+        N, n = q.shape
+        e = self._evidence
+        pi, coefficients = np.split(e.theta, [10 * n])
+        Y = e.model.torque_regressor_batch(q, dq, ddq).reshape(N, n, -1)
+        load = Y @ pi + e.drive.rotor_torque(ddq, coefficients)
+        columns = np.concatenate([Y, e.drive.columns(dq, ddq, load)], axis=2)
+        return np.asarray(columns[:, :, list(e.base.independent)])
+
+    def _by_motion(self, q: Array, dq: Array, ddq: Array, beta: Array) -> Array:
+        """Derivative of the torques by the coefficients, joint by joint, (N, n, n m)."""
+        N, n = q.shape
+        parts = []
+        for joint in range(n):
+            total = np.zeros((N, n, self.basis.position.shape[1]))
+            for which, functions in enumerate(self.basis):
+                ends = []
+                for sign in (1.0, -1.0):
+                    state = [q.copy(), dq.copy(), ddq.copy()]
+                    state[which][:, joint] += sign * SMALL
+                    ends.append(self._columns(*state) @ beta)
+                slope = (ends[0] - ends[1]) / (2.0 * SMALL)              # (N, n)
+                total += slope[:, :, None] * functions[:, None, :]
+            parts.append(total)
+        return np.concatenate(parts, axis=2)

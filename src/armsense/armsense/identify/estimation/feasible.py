@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from armsense.errors import ArmsenseError
+from armsense.identify.friction.columns import DriveColumns
 from armsense.model.arm import Arm
 from armsense.types import Array
 
@@ -113,6 +114,28 @@ def solve_feasible(
         raise ArmsenseError(f'no physically consistent model: the solver says {solution.status}; '
                             'check mass bounds, gravity and torque units')
     return np.asarray(solution.x[:p]) * scale
+
+
+def solve_arm(H: Array, f: Array, model: Arm, drive: DriveColumns, top_speed: Array,
+              factors: tuple[float, float], total_mass: tuple[float, float] | None) -> Array:
+    """The same for links of an arm and drives that brake.
+
+    Args:
+        H: Normal matrix of links and drives, (p, p).
+        f: Normal right-hand side, (p,).
+        model: Nominal.
+        drive: Chosen terms.
+        top_speed: Of the drive axes [rad/s], (k,).
+        factors: Bounds of each link's mass over the nominal one.
+        total_mass: Bounds of the sum [kg].
+    """
+    n10 = len(model.parameters)
+    positive = [n10 + k for term in drive.not_negative
+                for k in range(drive.count)[drive.index(term)]]
+    passive = drive.passivity(top_speed)
+    return solve_feasible(H, f, model.parameters, link_bounds(model, factors),
+                          np.array(positive, int),
+                          np.hstack([np.zeros((len(passive), n10)), passive]), total_mass)
 
 
 def _square_root(P: Array, f: Array) -> tuple[Array, Array]:

@@ -1,6 +1,9 @@
 """The steps that choose a model: source and filter of the signals, gravity, terms, weights.
 
-Every choice is made by cross-validation within the training recordings. The last fit takes all
+Every choice is made by cross-validation within the training recordings. A candidate is fitted
+without one block of time and judged on it, block after block. The score is the geometric mean of
+the pooled error and the mean over the joints, so that the small joints of the wrist count too.
+Everything happens in normal equations: a candidate costs milliseconds. The last fit takes all
 windows of a long recording, one at a time; only products of columns are kept, so that memory does
 not grow with the recording.
 """
@@ -9,33 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+import functools
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armsense.errors import ArmsenseError
-from armsense.identify.estimation.choices import (
-    Choice,
-    choose_terms,
-    choose_weights,
-    cross_validate,
-    fit,
-    GAIN,
-    judged,
-    Options,
-    Problem,
-)
 from armsense.identify.estimation.equations import (
+    GravityFit,
     huber_weights,
     NormalEquations,
-    refine_gravity,
-    search_gravity,
+    Prepared,
+    solve_normal,
 )
-from armsense.identify.estimation.feasible import link_bounds, solve_feasible
-from armsense.identify.estimation.training import Prepared, Training
+from armsense.identify.estimation.feasible import parameter_scale, solve_arm
+from armsense.identify.estimation.training import Options, Training
 from armsense.identify.friction.columns import NEEDS_LOAD, TERMS
 from armsense.types import Array
 
+BASIC = ('viscous', 'coulomb')
+GAIN = 0.005                               # relative improvement that is worth another term
+PRIORS = (0.1, 1.0, 10.0, 100.0)           # weight of the nominal model, 1: deviation of 100 %
+EXPONENTS = (0.0, 0.5, 1.0)                # of the inverse noise in the weights of the joints
 OUTLIER = (5.0, 10.0)     # robust deviations from which a sample counts less, and not at all
 LEAST_NOISE = 0.02        # of the torque: smaller errors are never outliers
 LEAST_TILT = 5e-4         # [rad] a base that leans less stands level
@@ -49,6 +48,24 @@ FIRST = tuple(term for term in TERMS if term not in (*NEEDS_LOAD, 'stribeck'))
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A model structure and how well it predicts unseen blocks."""
+
+    terms: tuple[str, ...]
+    prior: float = 10.0           # weight of the nominal parameters: believed to a third
+    exponent: float = 0.5         # joint weights are noise^(-2 exponent)
+    score: float = np.inf         # sqrt(pooled percent * mean joint percent)
+    percent: float = np.inf       # pooled, of unseen blocks
+
+
+def judged(choice: Choice, squares: Array, power: Array) -> Choice:
+    """The choice with its score, from sums of squares of error and torque, (n,) each."""
+    percent = 100.0 * float(np.sqrt(squares.sum() / power.sum()))
+    joints = 100.0 * float(np.mean(np.sqrt(squares / np.maximum(power, 1e-300))))
+    return replace(choice, score=float(np.sqrt(percent * joints)), percent=percent)
+
+
+@dataclass(frozen=True)
 class State:
     """Data under the choices made so far."""
 
@@ -59,46 +76,123 @@ class State:
     theta: Array                  # of links and drives, a first estimate, (10 n + drives,)
     terms: tuple[str, ...] = ()   # of these drives
 
+    @functools.cached_property
+    def nominal(self) -> Array:
+        """Parameters of the links before the data, (10 n,)."""
+        return self.data.training.model.parameters
+
+    def weights(self, exponent: float) -> Array:
+        """Of the joints, such that the weighted error has variance one in the mean, (n,)."""
+        w = self.noise ** (-2.0 * exponent)
+        return np.asarray(w / np.mean(w * np.square(self.noise)))
+
+    def prior(self, choice: Choice) -> tuple[Array, Array]:
+        """Nominal parameters and their precision for the columns of a choice, (p,) each."""
+        drives = np.zeros(len(self.data.drive.places(choice.terms)))
+        precision = choice.prior / np.square(parameter_scale(self.nominal))
+        return np.concatenate([self.nominal, drives]), np.concatenate([precision, drives])
+
+
+class Problem:
+    """Candidates of a state: normal equations with gravity settled and all drive columns."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        drive = state.data.drive
+        self.equations = state.data.equations().select(state.gravity, np.arange(drive.count))
+        self._weighted: dict[float, tuple[Array, Array]] = {}
+
+    def _index(self, terms: tuple[str, ...]) -> NDArray[np.intp]:
+        """Columns of a model with these terms."""
+        p = len(self._state.nominal)
+        return np.concatenate([np.arange(p), p + self._state.data.drive.places(terms)])
+
+    def _products(self, exponent: float) -> tuple[Array, Array]:
+        """With the joints weighted and added, (blocks, p, p) and (blocks, p)."""
+        if exponent not in self._weighted:
+            w = self._state.weights(exponent)
+            self._weighted[exponent] = (np.einsum('j,bjpq->bpq', w, self.equations.AA),
+                                        np.einsum('j,bjp->bp', w, self.equations.Ay))
+        return self._weighted[exponent]
+
+    def fit(self, choice: Choice, leave_out: int = -1) -> Array:
+        """Parameters of the chosen columns, (p,); `leave_out`: a block."""
+        blocks, sides = self._products(choice.exponent)
+        keep = np.arange(len(sides)) != leave_out
+        index = self._index(choice.terms)
+        AA, Ay = blocks[keep].sum(axis=0), sides[keep].sum(axis=0)
+        return solve_normal(AA[np.ix_(index, index)], Ay[index], *self._state.prior(choice))
+
+    def cross_validate(self, choice: Choice) -> Choice:
+        """The choice with its score on unseen blocks."""
+        total = self.equations
+        index = self._index(choice.terms)
+        squares = np.zeros(total.n)
+        for block in range(len(total.yy)):
+            theta = np.zeros(total.Ay.shape[2])
+            theta[index] = self.fit(choice, leave_out=block)
+            squares += total.only(slice(block, block + 1)).squares(theta)
+        return judged(choice, squares, total.yy.sum(axis=0))
+
+    def choose_terms(self, start: Choice) -> Choice:
+        """From viscous and Coulomb friction onwards: a term is for all drives or none."""
+        best = self.cross_validate(replace(start, terms=BASIC))
+        while True:
+            trials = [self.cross_validate(replace(best, terms=(*best.terms, term)))
+                      for term in self._state.data.drive.terms if term not in best.terms]
+            better = min(trials, key=lambda c: c.score, default=best)
+            if better.score > (1.0 - GAIN) * best.score:
+                return best
+            best = better
+
+    def choose_weights(self, start: Choice) -> Choice:
+        """Weight of the nominal parameters and of the joints."""
+        trials = [self.cross_validate(replace(start, exponent=e)) for e in EXPONENTS]
+        best = min(trials, key=lambda c: c.score)
+        trials = [self.cross_validate(replace(best, prior=prior)) for prior in PRIORS]
+        return min([best, *trials], key=lambda c: c.score)
+
 
 def robust(state: State, terms: tuple[str, ...], iterations: int) -> State:
     """Noise of the joints and weights against outliers."""
     for _ in range(iterations):
         exponent = 0.0 if state.data.weights is None else 1.0
-        problem = state.data.problem(state.gravity, state.noise)
-        theta = fit(problem, Choice(terms, exponent=exponent))
+        theta = Problem(state).fit(Choice(terms, exponent=exponent))
         errors = state.data.errors(theta, state.gravity, terms)
         noise = np.sqrt(np.mean(np.square(np.concatenate(errors)), axis=0)) + 1e-9
-        torque = np.concatenate([c.y for c in state.data.columns])
-        size = np.sqrt(np.mean(np.square(torque), axis=0))
-        weights = [np.where(rest, 0.0, huber_weights(error, *OUTLIER, LEAST_NOISE * size))
-                   for error, rest in zip(errors, state.data.rest, strict=True)]
+        least = _least_noise(state.data)
         state = replace(state, noise=noise, theta=theta, terms=terms,
-                        data=replace(state.data, weights=weights))
+                        data=_without_outliers(state.data, errors, least))
     return state
+
+
+def _least_noise(data: Prepared) -> Array:
+    """Smaller errors are never outliers [Nm], (n,)."""
+    torque = np.concatenate([c.y for c in data.columns])
+    return np.asarray(LEAST_NOISE * np.sqrt(np.mean(np.square(torque), axis=0)))
+
+
+def _without_outliers(data: Prepared, errors: list[Array], least: Array) -> Prepared:
+    """With weights against outliers and joints at rest."""
+    return replace(data, weights=[
+        np.where(rest, 0.0, huber_weights(error, *OUTLIER, least))
+        for error, rest in zip(errors, data.rest, strict=True)])
 
 
 def find_gravity(state: State, terms: tuple[str, ...], search: bool = False) -> State:
     """Gravity near the present one or over the whole sphere, where it predicts better."""
-    equations = state.data.equations(1)
-    model = state.data.training.model
-    problem = Problem(equations, model.parameters, state.data.drive, state.noise)
-    choice = Choice(terms)
-    prior, precision = problem.prior(choice)
-    weights = problem.weights(choice.exponent)
-    places = state.data.drive.places(terms)
-    if search:
-        found = search_gravity(
-            equations, weights, places, prior, precision,
-            lambda gravity: consistent(state, equations, choice, gravity)[1])
-    else:
-        found = refine_gravity(equations, weights, places, prior, precision, state.gravity)
-
-    def score(gravity: Array) -> float:
-        return cross_validate(state.data.problem(gravity, state.noise), choice).score
-
+    equations, choice = state.data.equations(1), Choice(terms)
+    fits = GravityFit(equations, state.weights(choice.exponent), state.data.drive.places(terms),
+                      *state.prior(choice))
+    found = (fits.search(lambda gravity: consistent(state, equations, choice, gravity)[1])
+             if search else fits.refine(state.gravity))
     if np.linalg.norm(found / np.linalg.norm(found) - state.gravity
                       / np.linalg.norm(state.gravity)) < LEAST_TILT:
         return state
+
+    def score(gravity: Array) -> float:
+        return Problem(replace(state, gravity=gravity)).cross_validate(choice).score
+
     keep = score(found) > (1.0 - GAIN) * score(state.gravity)   # no better on unseen blocks
     return state if keep else replace(state, gravity=found)
 
@@ -107,32 +201,23 @@ def cross_validate_consistent(state: State, choice: Choice) -> Choice:
     """The choice with the score of physically consistent models on blocks that were left out."""
     total = state.data.equations(FOLDS if len(state.data.columns) == 1 else 1)
     T = total.selection(state.gravity, state.data.drive.places(choice.terms))
-    squares = np.zeros(total.n)
-    for block in range(len(total.yy)):
-        theta, _ = consistent(state, total.without(block), choice, state.gravity)
-        squares += total.only(block).squares(T @ theta)
+    squares, blocks = np.zeros(total.n), np.arange(len(total.yy))
+    for block in blocks:
+        theta, _ = consistent(state, total.only(blocks != block), choice, state.gravity)
+        squares += total.only([block]).squares(T @ theta)
     return judged(choice, squares, total.yy.sum(axis=0))
 
 
 def consistent(state: State, equations: NormalEquations, choice: Choice,
                gravity: Array) -> tuple[Array, float]:
     """Physically consistent parameters under a gravity, (p,), and their cost."""
-    data, model = state.data, state.data.training.model
-    problem = Problem(equations, model.parameters, data.drive, state.noise)
-    prior, precision = problem.prior(choice)
-    weights = problem.weights(choice.exponent)
-    places = data.drive.places(choice.terms)
-    chosen = equations.select(gravity, places)
-    H = np.tensordot(weights, chosen.AA.sum(axis=0), axes=1) + np.diag(precision)
-    f = weights @ chosen.Ay.sum(axis=0) + precision * prior
-    n10 = len(model.parameters)
-    drive = data.drive.only(choice.terms)
-    positive = [n10 + k for term in drive.not_negative
-                for k in range(drive.count)[drive.index(term)]]
-    passive = drive.passivity(data.training.top_speed)
-    theta = solve_feasible(
-        H, f, model.parameters, link_bounds(model, state.options.mass_factors), np.array(positive),
-        np.hstack([np.zeros((len(passive), n10)), passive]), state.options.total_mass)
+    data, options = state.data, state.options
+    prior, precision = state.prior(choice)
+    H, f = equations.select(gravity, data.drive.places(choice.terms)).weighted(
+        state.weights(choice.exponent))
+    H, f = H + np.diag(precision), f + precision * prior
+    theta = solve_arm(H, f, data.training.model, data.drive.only(choice.terms),
+                      data.training.top_speed, options.mass_factors, options.total_mass)
     return theta, float(theta @ H @ theta - 2.0 * f @ theta)
 
 
@@ -140,7 +225,7 @@ def choose_motion(training: Training, options: Options, gravity: Array) -> State
     """Source and filter of the velocities and delay of the torques, with the gravity they give."""
     def trial(velocity: str, band: float, start: Array, search: bool,
               delay: float = 0.0) -> tuple[float, State]:
-        data = training.prepare(velocity, band).with_delay(delay)
+        data = Prepared.make(training, velocity, band).with_delay(delay)
         nominal = training.model.parameters
         state = robust(State(data, options, start, np.ones(training.model.n), nominal), FIRST, 2)
         state = robust(find_gravity(state, FIRST, search), FIRST, 1)
@@ -172,7 +257,7 @@ def _choose_delay(state: State) -> State:
 
 def _first_score(state: State) -> float:
     """Score on unseen blocks before the structure is chosen."""
-    return cross_validate(state.data.problem(state.gravity, state.noise), Choice(FIRST)).score
+    return Problem(state).cross_validate(Choice(FIRST)).score
 
 
 def _score(trial: tuple[float, State]) -> float:
@@ -183,10 +268,9 @@ def choose_structure(state: State) -> tuple[State, Choice]:
     """Friction terms, smoothing of the sign, weights."""
     def trial(smoothing: float) -> tuple[Prepared, Choice]:
         data = state.data.with_load(state.theta, state.terms, state.gravity, smoothing)
-        problem = data.problem(state.gravity, state.noise)
-        fixed = state.options.terms
-        return data, (choose_terms(problem, Choice(FIRST)) if fixed is None
-                      else cross_validate(problem, Choice(fixed)))
+        problem, fixed = Problem(replace(state, data=data)), state.options.terms
+        return data, (problem.choose_terms(Choice(FIRST)) if fixed is None
+                      else problem.cross_validate(Choice(fixed)))
 
     data, choice = min((trial(s) for s in SMOOTHINGS), key=lambda found: found[1].score)
     state = robust(replace(state, data=data), choice.terms, 1)
@@ -194,8 +278,7 @@ def choose_structure(state: State) -> tuple[State, Choice]:
         data = data.with_load(state.theta, state.terms, state.gravity, data.drive.smoothing)
         state = robust(replace(state, data=replace(data, weights=state.data.weights)),
                        choice.terms, 1)
-    choice = choose_weights(state.data.problem(state.gravity, state.noise), choice)
-    return _choose_consistent(state, choice)
+    return _choose_consistent(state, Problem(state).choose_weights(choice))
 
 
 def _choose_consistent(state: State, choice: Choice) -> tuple[State, Choice]:
@@ -228,22 +311,18 @@ def all_equations(state: State, done: Callable[[float], None]) -> NormalEquation
     total = data.equations(1)
     if not data.training.unused:
         return total
-    AA, Ay, yy, rows = (x.sum(axis=0, keepdims=True) for x in
-                        (total.AA, total.Ay, total.yy, total.rows))
-    least = LEAST_NOISE * np.sqrt(np.mean(np.square(np.concatenate(
-        [c.y for c in data.columns])), axis=0))
+    AA, Ay, yy = (x.sum(axis=0, keepdims=True) for x in (total.AA, total.Ay, total.yy))
+    least = _least_noise(data)
     for k, recording in enumerate(data.training.unused):
         done(k / len(data.training.unused))
         try:
-            window = data.training.window(recording).prepare(
-                data.velocity, data.motion_cutoff / data.training.cutoff)
+            window = Prepared.make(data.training.window(recording), data.velocity,
+                                   data.motion_cutoff / data.training.cutoff)
         except ArmsenseError:
             continue         # too short behind the filter
         window = window.with_delay(data.torque_delay).with_load(
             state.theta, state.terms, state.gravity, data.drive.smoothing)
         errors = window.errors(state.theta, state.gravity, state.terms)
-        weights = [np.where(rest, 0.0, huber_weights(error, *OUTLIER, least))
-                   for error, rest in zip(errors, window.rest, strict=True)]
-        more = window.with_weights(weights).equations(1)
-        AA, Ay, yy, rows = AA + more.AA, Ay + more.Ay, yy + more.yy, rows + more.rows
-    return NormalEquations(AA, Ay, yy, rows)
+        more = _without_outliers(window, errors, least).equations(1)
+        AA, Ay, yy = AA + more.AA, Ay + more.Ay, yy + more.yy
+    return NormalEquations(AA, Ay, yy)

@@ -10,6 +10,7 @@ two entries. With the smooth sign sgn(v) = tanh(v / smoothing) the terms are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,21 +91,17 @@ class DriveColumns:
     def characteristic(self, term: str, v: Array, a: Array, force: Array) -> Array:
         """One term along the drive axes, same shape as `v`."""
         sign = np.tanh(v / self.smoothing)
-        if term == 'viscous':
-            return v
-        if term == 'coulomb':
-            return np.asarray(sign)
-        if term == 'inertia':
-            return a
-        if term == 'offset':
-            return np.ones_like(v)
-        if term == 'sqrt':
-            return np.asarray(np.sqrt(np.abs(v)) * sign)
-        if term == 'quadratic':
-            return np.asarray(v * np.abs(v))
-        if term == 'stribeck':
-            return np.asarray(np.exp(-np.square(v / self.stribeck_velocity)) * sign)
-        return np.asarray(force * (sign if term == 'load' else v))
+        shapes: dict[str, Callable[[], Array]] = {
+            'viscous': lambda: v,
+            'coulomb': lambda: sign,
+            'inertia': lambda: a,
+            'offset': lambda: np.ones_like(v),
+            'sqrt': lambda: np.sqrt(np.abs(v)) * sign,
+            'quadratic': lambda: v * np.abs(v),
+            'stribeck': lambda: np.exp(-np.square(v / self.stribeck_velocity)) * sign,
+            'load': lambda: force * sign,
+            'load_viscous': lambda: force * v}
+        return np.asarray(shapes[term]())
 
     @property
     def not_negative(self) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from scipy import stats
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
+from armsense.identify.signals.filters import correlation_factor
 from armsense.identify.signals.recording import Recording
-from armsense.identify.signals.torque_error import correlation_factor
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory import check_motion, Clearance, Limits, QuinticSpline
@@ -97,12 +97,7 @@ class FrictionSweep:
     @classmethod
     def read(cls, path: str | Path, arm: str | None = None) -> FrictionSweep:
         """Read and check; with `arm`, a file of another arm is an error."""
-        path = Path(path)
-        sweep = schema.load(cls, schema.read_yaml(path), path.name)
-        if arm is not None and sweep.arm != arm:
-            raise ArmsenseError(f'{path.name} is a motion of arm {sweep.arm!r}; this arm is '
-                                f'{arm!r}')
-        return sweep
+        return schema.read_arm_file(cls, path, 'a motion', FORMAT, arm)
 
     def write(self, path: str | Path) -> None:
         """Write whole or not at all."""

@@ -1,17 +1,18 @@
-"""One recorded motion: time, positions, velocities and torques of all joints; its holes.
+"""One recorded motion: time, positions, velocities and torques of all joints; its holes and clock.
 
 A filter, a derivative or a mean period over a hole would take the straight line between its edges
 for motion and fit it. So a recording is taken apart there, before anything else is done to it.
+A glitch is a sample that leaves and rejoins the motion at once; it is replaced by what lies
+between its neighbours, because filters and derivatives would spread it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.types import Array
@@ -22,6 +23,10 @@ LEAST_MOTION = 0.02      # [rad] or [m]: a joint that moves less tells nothing a
 GAP = 0.04               # [s] without a sample: longer than jitter, and
 GAP_PERIODS = 4.0        # median periods at least
 LEAST_PART = 1.2         # [s] between two gaps: filters settle at both ends of a part
+JITTER = 0.02            # share of the period from which stamps count as jittery
+WHOLE = 0.1              # share of a period within which a step counts as whole periods
+GLITCH = 40.0        # typical second differences from which a sample is a glitch
+LEAST_GLITCH = 1e-4  # [rad]
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Recording:
         if not 0 <= first < last <= len(self.t):
             raise BadValue(f'{self.name}: rows', (first, last),
                            f'within 0 and {len(self.t)}, increasing')
-        return self._cut(np.arange(first, last))
+        return self.mapped(self.t[first:last], lambda x: x[first:last])
 
     def between(self, start: float, end: float) -> Recording:
         """Samples of a time window that counts from the first sample [s]."""
@@ -81,11 +86,12 @@ class Recording:
         keep = np.flatnonzero((since >= start) & (since < end))
         if not len(keep):
             raise BadValue(f'{self.name}: window', (start, end), f'within 0 and {since[-1]:.2f} s')
-        return self._cut(keep)
+        return self.mapped(self.t[keep], lambda x: x[keep])
 
-    def _cut(self, keep: NDArray[np.intp]) -> Recording:
-        return replace(self, t=self.t[keep], q=self.q[keep], tau=self.tau[keep],
-                       dq=None if self.dq is None else self.dq[keep])
+    def mapped(self, t: Array, change: Callable[[Array], Array]) -> Recording:
+        """At other times, all columns changed alike."""
+        return replace(self, t=t, q=change(self.q), tau=change(self.tau),
+                       dq=None if self.dq is None else change(self.dq))
 
 
 def check_excited(recordings: Sequence[Recording], joint_names: Sequence[str]) -> None:
@@ -147,3 +153,99 @@ def split_at_gaps(recording: Recording) -> Parts:
         f'{recording.name}: {lost:.2f} s of {whole:.2f} s are lost in {len(gaps)} '
         f'gap{"s" if len(gaps) > 1 else ""} of up to {steps.max():.2g} s and in stretches that '
         f'are too short; {len(parts)} parts are used',))
+
+
+def repair_stamps(recording: Recording) -> tuple[Recording, str]:
+    """A clock that agrees with the motion, where the stamps were taken too late to tell.
+
+    Between two samples the positions advance by velocity times the true period. Where that period
+    is always a whole number of controller periods (0: a sample was read twice), the samples were
+    taken regularly and only stamped irregularly: the whole numbers are the better clock.
+
+    Returns:
+        The recording, without samples read twice, and what was done in words ('': nothing).
+    """
+    if recording.dq is None:
+        return recording, ''
+    steps = np.diff(recording.t)
+    if np.std(steps) < JITTER * np.median(steps):
+        return recording, ''
+    mean = 0.5 * (recording.dq[1:] + recording.dq[:-1])
+    energy = np.sum(mean * mean, axis=1)
+    moving = energy > 0.02 * np.median(energy)
+    if moving.mean() < 0.5:
+        return recording, ''
+    true = np.sum(np.diff(recording.q, axis=0) * mean, axis=1) / np.maximum(energy, 1e-12)
+    period = float(np.median(true[moving]))
+    count = np.maximum(np.rint(np.where(moving, true, steps) / max(period, 1e-9)), 0.0)
+    period = float((recording.t[-1] - recording.t[0]) / max(count.sum(), 1.0))
+    off = np.abs(true / period - count)[moving]
+    if np.quantile(off, 0.9) > WHOLE:
+        return recording, ''
+    t = recording.t[0] + period * np.concatenate([[0.0], np.cumsum(count)])
+    keep = np.concatenate([[True], count > 0.0])
+    note = (f'{recording.name}: stamps jitter by {1e3 * np.std(steps):.2f} ms; the motion shows a '
+            f'period of {1e3 * period:.3f} ms with {int((count == 0.0).sum())} samples read twice '
+            f'and {int((count > 1.0).sum())} gaps')
+    return recording.mapped(t[keep], lambda x: x[keep]), note
+
+
+def regular(recording: Recording) -> tuple[Recording, list[str]]:
+    """The recording on a regular clock of its own median rate, and what was done in words."""
+    recording, note = repair_stamps(recording)
+    notes = [note] if note else []
+    steps = np.diff(recording.t)
+    period = float(np.median(steps[steps > 0.0]))
+    if np.abs(steps - period).max() < 1e-3 * period:
+        return recording, notes
+    if not note and np.std(steps) > JITTER * period:
+        notes.append(f'{recording.name}: steps of {1e3 * steps.min():.1f} to '
+                     f'{1e3 * steps.max():.1f} ms resampled to {1e3 * period:.3f} ms')
+    rising = np.concatenate([[True], steps > 0.0])
+    t = np.arange(recording.t[0], recording.t[-1], period)
+    return recording.mapped(
+        t, lambda x: _interpolate(t, recording.t[rising], x[rising])), notes
+
+
+def without_glitches(recording: Recording) -> tuple[Recording, list[str]]:
+    """The recording with glitches of positions and torques bridged, and what was done in words."""
+    q, bad_q = _bridged(recording.q, LEAST_GLITCH)
+    tau, bad_tau = _bridged(recording.tau, 1e-3 * float(np.ptp(recording.tau)))
+    notes = [f'{recording.name}: {count} glitches of the {what} are bridged'
+             for what, count in (('positions', bad_q), ('torques', bad_tau)) if count]
+    return (replace(recording, q=q, tau=tau) if notes else recording), notes
+
+
+def _bridged(x: Array, least: float) -> tuple[Array, int]:
+    out, count = x, 0
+    for k, column in enumerate(x.T):
+        bend = np.zeros(len(column))
+        bend[1:-1] = column[1:-1] - 0.5 * (column[2:] + column[:-2])
+        typical = np.quantile(np.abs(bend), 0.9)
+        bad = np.abs(bend) > max(GLITCH * typical, least)
+        # Neighbours of a glitch bend half as much to the other side: only the peak is bad.
+        bad[1:-1] &= (np.abs(bend[1:-1]) >= np.abs(bend[2:])) & (
+            np.abs(bend[1:-1]) >= np.abs(bend[:-2]))
+        bad[1:-1] &= (bend[1:-1] * bend[2:] < 0.0) & (bend[1:-1] * bend[:-2] < 0.0)
+        if bad.any():
+            out = out.copy() if out is x else out
+            good = np.flatnonzero(~bad)
+            out[bad, k] = np.interp(np.flatnonzero(bad), good, column[good])
+            count += int(bad.sum())
+    return out, count
+
+
+def without_delay(recording: Recording, delay: float) -> Recording:
+    """The recording with its velocities moved back by a delay [s]."""
+    if recording.dq is None or delay == 0.0:
+        return recording
+    return replace(recording, dq=shift(recording.dq, recording.t, delay))
+
+
+def shift(x: Array, t: Array, delay: float) -> Array:
+    """x(t + delay): takes a delay out of the columns, (N, n)."""
+    return x if delay == 0.0 else _interpolate(t + delay, t, x)
+
+
+def _interpolate(t: Array, at: Array, x: Array) -> Array:
+    return np.stack([np.interp(t, at, column) for column in x.T], axis=1)

@@ -1,14 +1,63 @@
-"""Several files that belong together appear together or not at all."""
+"""Files that a user names: recordings and motions in, results out.
+
+Several results that belong together appear together or not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import contextlib
+import glob
 import os
 from pathlib import Path
 import tempfile
 
+from armsense import schema
 from armsense.errors import ArmsenseError
+from armsense.excite import Excitation
+from armsense.identify.friction.sweep import FrictionSweep, KIND
+
+MotionFile = Excitation | FrictionSweep
+
+
+def confined(name: str, folder: Path) -> Path:
+    """A path that somebody else names: within a folder, also when links are followed.
+
+    Args:
+        name: Relative to the folder, or absolute.
+        folder: That must not be left.
+    """
+    path = (folder / name).resolve()
+    if '..' in Path(name).parts or not path.is_relative_to(folder.resolve()):
+        raise ArmsenseError(f'{name} does not lie within {folder.resolve()}, where this node '
+                            'reads and writes (its parameter folder)')
+    return path
+
+
+def expand(names: Iterable[str]) -> list[Path]:
+    """Paths of all recordings, globs resolved in order of their names, each one once."""
+    found: dict[Path, None] = {}
+    for name in names:
+        if glob.has_magic(name) and not Path(name).exists():
+            matches = sorted(glob.glob(name, recursive=True))
+            if not matches:
+                raise ArmsenseError(f'nothing matches {name!r}')
+            found |= dict.fromkeys(map(Path, matches))
+        else:
+            found[Path(name)] = None
+    return list(found)
+
+
+def read_motion(path: str | Path, arm: str | None = None) -> MotionFile:
+    """Read and check; with `arm`, a file of another arm is an error."""
+    if schema.read_yaml(Path(path)).get('kind') == KIND:
+        return FrictionSweep.read(path, arm)
+    return Excitation.read(path, arm)
+
+
+def period(motion: MotionFile) -> float:
+    """Duration of one period [s]."""
+    return float(motion.trajectory(1).duration)
 
 
 def check_target(file: Path, example: str) -> None:

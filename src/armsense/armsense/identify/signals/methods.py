@@ -16,48 +16,25 @@ that of the mean.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import interpolate
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
-from armsense.identify.signals.filters import (
-    Motion,
-    motion,
-    spectral_derivative,
-    spectral_filter,
-)
+from armsense.errors import ArmsenseError, BadValue
+from armsense.identify.signals.filters import Motion, motion
 from armsense.identify.signals.recording import Recording
 from armsense.types import Array
 
-METHODS = ('filter', 'spectral', 'fourier', 'spline')
 DEGREE = 5       # of the splines: accelerations are smooth twice
 LEAST_GAIN = 1.2   # of the squared misfit that a further harmonic is worth, over chance
 LEAST_SIMILAR = 0.98     # correlation of the motion with itself one period later
 
 
-def smooth_motion(recording: Recording, cutoff: float, velocity: str = 'position',
-                  method: str = 'filter') -> Motion:
-    """Smooth motion of a regular recording up to `cutoff` [Hz]; see `preprocess.motion`."""
-    if method == 'filter':
-        return motion(recording, cutoff, velocity)
-    if method == 'spectral':
-        return _spectral(recording, cutoff, velocity)
-    if method == 'spline':
-        # A knot per half period of the cut-off: no faster motion fits between them.
-        basis = spline_basis(recording.t, 0.5 / cutoff)
-        return _summed(recording, basis, basis.fit(recording.q))
-    if method != 'fourier':
-        raise UnknownName('method', method, METHODS)
-    period = find_period(recording)
-    if period is None:
-        raise ArmsenseError(f'{recording.name}: the motion does not repeat, so it is no Fourier '
-                            'series; choose preprocess: filter')
-    return _summed(recording, *fitted_series(recording.t, recording.q, period, cutoff))
-
-
-def _spectral(recording: Recording, cutoff: float, velocity: str) -> Motion:
+def spectral_motion(recording: Recording, cutoff: float, velocity: str) -> Motion:
+    """Arguments of this and the others as of `motion`."""
     rate = recording.rate
     q = spectral_filter(recording.q, rate, cutoff)
     if velocity == 'measured' and recording.dq is not None:
@@ -67,8 +44,53 @@ def _spectral(recording: Recording, cutoff: float, velocity: str) -> Motion:
     return Motion(recording.t, q, dq, spectral_derivative(dq, rate, cutoff), rate)
 
 
-def _summed(recording: Recording, basis: Basis, delta: Array) -> Motion:
+def fourier_motion(recording: Recording, cutoff: float, velocity: str) -> Motion:
+    """From the positions alone."""
+    period = find_period(recording)
+    if period is None:
+        raise ArmsenseError(f'{recording.name}: the motion does not repeat, so it is no Fourier '
+                            'series; choose preprocess: filter')
+    basis, delta = fitted_series(recording.t, recording.q, period, cutoff)
     return Motion(recording.t, *basis.motion(delta), recording.rate)
+
+
+def spline_motion(recording: Recording, cutoff: float, velocity: str) -> Motion:
+    """From the positions alone."""
+    basis, delta = fitted_spline(recording, cutoff)
+    return Motion(recording.t, *basis.motion(delta), recording.rate)
+
+
+METHODS = {'filter': motion, 'spectral': spectral_motion, 'fourier': fourier_motion,
+           'spline': spline_motion}
+
+
+def spectral_derivative(x: Array, rate: float, cutoff: float = np.inf) -> Array:
+    """Derivative by multiplication with i omega up to `cutoff` (thesis 004, section 3.5)."""
+    slope = (x[-1] - x[0]) / (len(x) - 1)
+    return np.asarray(_in_frequency(x, rate, cutoff, lambda w: 1j * w) + slope * rate)
+
+
+def spectral_filter(x: Array, rate: float, cutoff: float) -> Array:
+    """Rectangular window in the frequency domain (thesis 004, section 3.5)."""
+    ramp = np.linspace(0.0, 1.0, len(x)).reshape(-1, *[1] * (x.ndim - 1))
+    return np.asarray(_in_frequency(x, rate, cutoff, np.ones_like) + x[0] + ramp * (x[-1] - x[0]))
+
+
+def _in_frequency(x: Array, rate: float, cutoff: float,
+                  response: Callable[[Any], NDArray[Any]]) -> Array:
+    """A response up to `cutoff` applied to x without the straight line between its ends.
+
+    Without that line the record starts and ends at zero and is continued with the opposite sign,
+    so that value and slope stay continuous where the transform closes the circle.
+    """
+    N = len(x)
+    shape = (-1, *[1] * (x.ndim - 1))
+    slope = (x[-1] - x[0]) / (N - 1)
+    rest = x - x[0] - slope * np.arange(N).reshape(shape)
+    circle = np.concatenate([rest, -rest[-2:0:-1]])
+    omega = 2.0 * np.pi * np.fft.rfftfreq(len(circle), 1.0 / rate)
+    gain = np.where(omega <= 2.0 * np.pi * cutoff, response(omega), 0.0).reshape(shape)
+    return np.asarray(np.fft.irfft(np.fft.rfft(circle, axis=0) * gain, len(circle), axis=0)[:N])
 
 
 class Basis(NamedTuple):
@@ -108,6 +130,12 @@ def spline_basis(t: Array, spacing: float) -> Basis:
                             np.full(DEGREE, t[-1])])
     spline = interpolate.BSpline(knots, np.eye(count + DEGREE), DEGREE)
     return Basis(spline(t), spline(t, 1), spline(t, 2))
+
+
+def fitted_spline(recording: Recording, cutoff: float) -> tuple[Basis, Array]:
+    """A knot per half period of the cut-off: no faster motion fits between them."""
+    basis = spline_basis(recording.t, 0.5 / cutoff)
+    return basis, basis.fit(recording.q)
 
 
 def fitted_series(t: Array, q: Array, period: float, highest: float) -> tuple[Basis, Array]:
