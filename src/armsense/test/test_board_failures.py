@@ -190,12 +190,14 @@ def test_random_faults_never_make_an_unsafe_frame():
     assert arm.rack.rack.unsafe_frames == 0, [b.unsafe.last for b in arm.rack.rack.boards]
 
 
-def test_a_board_that_was_lost_ends_the_wish_to_enable():
-    arm = SmallArm([Fault('board_lost', start=0.05, duration=0.05)])
+@pytest.mark.parametrize(('seconds', 'wanted'), [(0.05, True), (0.7, False)])
+def test_a_board_that_was_lost_ends_the_wish_to_enable_a_stall_of_the_host_does_not(
+        seconds, wanted):
+    arm = SmallArm([Fault('board_lost', start=0.05, duration=seconds)])
     arm.run(0.02)
     arm.driver.wants_enable = True
     arm.run(0.04)
     assert arm.driver.mode == Mode.DISCONNECTED
-    arm.run(0.1)
+    arm.run(seconds + 0.05)
     assert arm.driver.mode == Mode.DISABLED
-    assert not arm.driver.wants_enable
+    assert arm.driver.wants_enable == wanted

@@ -177,9 +177,8 @@ class Arbiter:
     def clear_fault(self) -> Answer:
         """Leave the safe state for DISABLED, if what caused it is gone.
 
-        An emergency stop beside other faults is cleared first and alone. Where encoders have lost
-        their zero, the first call only says so; the next one is the word of the user that the arm
-        is at its home pose.
+        An emergency stop is cleared first and alone. Where encoders have lost their zero, the
+        first call only says so; the next is the user's word that the arm is at its home pose.
         """
         if self.mode != Mode.DAMPING:
             return Answer(True, 'no fault')
@@ -214,10 +213,7 @@ class Arbiter:
         self.mode = Mode.DISABLED
 
     def release(self) -> None:
-        """Nobody will drive the arm any more: brake until it rests, then no current.
-
-        Faults stay. Cycles go on until `released`; `take_up` begins anew.
-        """
+        """Brake until the arm rests, then no current; until `released` cycles go on."""
         self.wants_enable = False
         if self._ending:
             return
@@ -274,11 +270,11 @@ class Arbiter:
         if self.released or self.mode in (Mode.DISCONNECTED, Mode.DISABLED):
             return None
         reading = self.reading
-        position: Sequence[float] = reading.position if reading else \
-            [0.0] * len(self.guard.limits.names)
-        if self.mode == Mode.DAMPING or self._command is None or reading is None:
-            return self.guard.damping(position)
-        return self.guard.limited(self._command, position, reading.velocity)
+        if reading is None:
+            return self.guard.damping([0.0] * len(self.guard.limits.names))
+        if self.mode == Mode.DAMPING or self._command is None:
+            return self.guard.damping(reading.position)
+        return self.guard.limited(self._command, reading.position, reading.velocity)
 
     def _next_cycle(self) -> None:
         self.seq += 1

@@ -28,6 +28,7 @@ from armsense.model import ArmConfig
 from armsense.schema import quantity
 from armsense.types import Command, Floats
 
+BRIEF = 500_000_000  # [ns] boards lost for longer end a wish to enable, a stalling host does not
 SEARCH_SPEED = 0.3   # [rad/s] of the index search, joint side
 TURNS = 1.1          # motor turns to either side in which an index is searched
 CLEARANCE = 0.02     # [rad] from a joint limit at which a search turns round
@@ -79,6 +80,7 @@ class ArmDriver(Arbiter):
                          for k in range(self.map.boards)]
         self._start = StartUp(self.map, self.guard, self.settings)
         self._wrong: Fault | None = None   # of positions, until the motors are ready again
+        self._lost_at = 2**63              # [ns] when a board was lost; not yet
 
     # -- what the arbiter asks ---------------------------------------------------------------
 
@@ -187,8 +189,7 @@ class ArmDriver(Arbiter):
             if self.mode in (Mode.STARTING, Mode.ENABLED):
                 self.fail(fault)
             elif self.mode == Mode.DISABLED and self._lasting_trouble(monitor) is not None:
-                self.mode, self.wants_enable = Mode.DISCONNECTED, False
-                self._fault = fault
+                self.mode, self._fault, self._lost_at = Mode.DISCONNECTED, fault, self._now
         if self.mode == Mode.DISCONNECTED and self._fault is not None:
             trouble = self._first_trouble()    # one that goes on is told once
             if trouble is not None and trouble.kind is not self._fault.kind:
@@ -204,8 +205,8 @@ class ArmDriver(Arbiter):
     def _advance(self, states: Sequence[BoardState], reading: Reading) -> None:
         if self.mode == Mode.DISCONNECTED:
             if self._first_trouble() is None:
-                self.mode = Mode.DISABLED
-                self._fault = None
+                self.mode, self._fault = Mode.DISABLED, None
+                self.wants_enable &= self._now - self._lost_at <= BRIEF
         elif self.mode == Mode.STARTING:
             outcome = self._start.advance(states, reading.position, self._now)
             if isinstance(outcome, Fault):
