@@ -33,7 +33,8 @@ def main() -> int:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f'; did you mean {near[0]!r}?' if near else ''
-        print(f'armsense: unknown bench {name!r}{hint} Known: {", ".join(known)}', file=sys.stderr)
+        print(f'armsense: unknown bench {name!r}{hint or "."} Known: {", ".join(known)}',
+              file=sys.stderr)
         return 2
     os.chdir(ROOT)
     os.execv(sys.executable, [sys.executable, '-m', f'bench.bench_{name}', *sys.argv[2:]])

@@ -1,6 +1,7 @@
 """Every example of the documentation runs, is short, and is listed."""
 
 from pathlib import Path
+import re
 import subprocess
 import sys
 
@@ -22,3 +23,12 @@ def test_an_example_runs_and_prints(path):
 def test_every_example_is_listed():
     page = (ROOT / 'docs' / 'examples.md').read_text()
     assert [path.name for path in EXAMPLES if path.name not in page] == []
+
+
+def test_the_lines_of_the_readme_run_and_feel_the_push():
+    lines = re.search(r'```python\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)[1]
+    answer = subprocess.run([sys.executable, '-c', lines], capture_output=True, text=True,
+                            timeout=300)
+    assert answer.returncode == 0, answer.stderr
+    felt = re.match(r'felt (\d+) ms later', answer.stdout)
+    assert 0 < int(felt[1]) <= 10

@@ -87,9 +87,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
-def write_yaml(instance: Any, path: Path) -> None:
-    """Write a dataclass instance, whole or not at all."""
-    text = yaml.safe_dump(dump(instance), sort_keys=False, width=100, default_flow_style=None)
+def write_yaml(data: Any, path: Path) -> None:
+    """Write a dataclass instance or plain data, whole or not at all."""
+    text = yaml.safe_dump(dump(data), sort_keys=False, width=100, default_flow_style=None)
     try:
         _write_whole(text, path)
     except OSError as error:

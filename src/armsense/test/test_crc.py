@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
@@ -12,9 +12,6 @@ from armsense.boards.protocol.spi import (
     has_crc,
     has_crc_low_word_first,
 )
-
-settings.register_profile('seeded', derandomize=True, deadline=None)
-settings.load_profile('seeded')
 
 
 def bitwise_crc(data: bytes) -> int:

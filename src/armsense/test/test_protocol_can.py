@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import partial
 from math import nan, tau
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
 from armsense.boards.protocol import udriver_can as can_wire
 from armsense.boards.protocol.messages import BoardError, BoardStatus, NonFiniteValue, WrongLength
 from armsense.boards.protocol.udriver_can import CommandCode, IndexEvent
-
-settings.register_profile('seeded', derandomize=True, deadline=None)
-settings.load_profile('seeded')
 
 KRPM = 1000 * tau / 60
 

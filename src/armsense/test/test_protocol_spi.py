@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isnan, nan, pi, tau
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
@@ -25,9 +25,6 @@ from armsense.boards.protocol.messages import (
     WrongLength,
 )
 from armsense.boards.protocol.spi import by_name, SPI_PROTOCOLS
-
-settings.register_profile('seeded', derandomize=True, deadline=None)
-settings.load_profile('seeded')
 
 NAMES = tuple(SPI_PROTOCOLS)
 KRPM = 1000 * tau / 60      # [rad/s]

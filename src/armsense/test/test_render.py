@@ -16,7 +16,7 @@ def plant():
 def test_frame_shows_the_arm_and_its_contact(plant):
     with Camera(plant, width=320, height=240) as camera:
         quiet = camera.frame()
-        plant.apply_force('link3', (0.0, 0.0, 0.2), (0.0, 0.0, 40.0))
+        plant.apply_force('link3', (0.0, 0.0, 0.2), (0.0, 40.0, 0.0))   # sideways
         plant.step(plant.holding_torque, 1e-3)
         pushed = camera.frame()
     assert quiet.shape == (240, 320, 3)

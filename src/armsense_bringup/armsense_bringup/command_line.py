@@ -94,7 +94,7 @@ def main(root: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f'; did you mean {near[0]!r}?' if near else ''
-        print(f'armsense: unknown command {name!r}{hint} Known: {", ".join(COMMANDS)}',
+        print(f'armsense: unknown command {name!r}{hint or "."} Known: {", ".join(COMMANDS)}',
               file=sys.stderr)
         return 2
     end_on_sigterm()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
-import yaml
 
 from armsense import schema
 from armsense.base.base_monitor import BaseMonitor
@@ -57,8 +56,7 @@ class BaseServices:
             return 'collecting; nothing must touch the arm'
         thresholds = monitor.fit_thresholds(self._settings.rate_per_hour)
         if self._settings.thresholds:
-            Path(self._settings.thresholds).write_text(
-                yaml.safe_dump(schema.dump(thresholds), sort_keys=False))
+            schema.write_yaml(thresholds, Path(self._settings.thresholds))
         values = ', '.join(f'{name} {value:.3g}' for name, value in zip(
             monitor.layout.names, thresholds.constant, strict=True))
         return '; '.join([values, *thresholds.warnings])

@@ -10,7 +10,7 @@ from typing import Any
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from armsense.errors import ArmsenseError
-from armsense_node.health import Health, HealthTopic, loop_health
+from armsense_node.health import Health, HealthTopic, Level, loop_health
 
 JOIN_TIMEOUT = 10.0   # [s] a driver brakes the arm before its loop ends
 
@@ -73,7 +73,10 @@ class LoopNode(LifecycleNode):
             return []
         report = loop.statistics.report()
         before, self._ticks = self._ticks, report.ticks
-        return [*self.health(), loop_health(report, before)]
+        granted = loop.privileges          # None: they were not asked for
+        refused = [Health('realtime', granted.explanation, Level.WARN)] \
+            if granted is not None and granted.explanation else []
+        return [*self.health(), loop_health(report, before), *refused]
 
     def _attempt(self, act: Any) -> TransitionCallbackReturn:
         try:

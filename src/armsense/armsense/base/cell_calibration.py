@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-import yaml
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
@@ -57,10 +56,10 @@ class CalibrationFile:
         return file
 
     def write(self, path: str | Path) -> None:
-        """As yaml."""
+        """As yaml, whole or not at all."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(schema.dump(self), sort_keys=False))
+        schema.write_yaml(self, path)
 
     @property
     def gains(self) -> Array:

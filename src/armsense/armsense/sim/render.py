@@ -27,9 +27,9 @@ class Camera:
         self._plant = plant
         self._size = (height, width)
         self._view = mujoco.MjvCamera()
-        self._view.azimuth, self._view.elevation = 130.0, -18.0   # [deg] downwards
+        self._view.azimuth, self._view.elevation = 160.0, -24.0   # [deg] from the front, downwards
         reach = _reach(plant)
-        self._view.distance = 1.75 * reach
+        self._view.distance = 1.6 * reach
         self._view.lookat[:] = (0.25 * reach, 0.0, 0.15 * reach)
         self._model: mujoco.MjModel | None = None
         self._renderer: mujoco.Renderer | None = None

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
-import yaml
 
 from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
@@ -62,7 +61,7 @@ class Lesson:
                 'deviation': round(self.deviation, 6),
                 'times': [round(t, 6) for t in self.times.tolist()],
                 'positions': [[round(q, 6) for q in row] for row in self.positions.tolist()]}
-        Path(path).write_text(yaml.safe_dump(data, sort_keys=False, default_flow_style=None))
+        schema.write_yaml(data, Path(path))
 
     @classmethod
     def read(cls, path: str | Path) -> Lesson:

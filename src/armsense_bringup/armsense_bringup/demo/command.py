@@ -25,7 +25,7 @@ from rich.table import Table
 
 from armsense.cli.command import os_error
 from armsense.errors import ArmsenseError
-from armsense_bringup.demo.figure import draw, draw_strip
+from armsense_bringup.demo.figure import draw, draw_film, draw_strip
 from armsense_bringup.demo.report import read_run, Run
 from armsense_bringup.demo.run import Demo, run, web_monitor
 from armsense_bringup.workspace.own_domain import keep_apart
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console
     demo = Demo.of(options.arm)
     runs = _both_runs(options, demo, root, folder, console)
     draw(*runs, demo.joints, folder / 'demo.png')
-    _draw_strip(demo, runs[0], folder, console)
+    _draw_pictures(demo, runs[0], folder, console, options.film)
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
     console.print(f'figure {_short(folder / "demo.png")}, pictures '
@@ -101,6 +101,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument('--out', help='folder for results (default out/demo/ARM); those of an '
                         'earlier demo in it are replaced')
     parser.add_argument('--json', action='store_true', help='one JSON object at the end')
+    parser.add_argument('--film', action='store_true', help='film.gif, too: a moving picture')
     parser.add_argument('--web', action='store_true', help='with a page in the browser')
     parser.add_argument('--web-port', type=int, default=8080, help='or the next free one')
     parser.add_argument('--web-seconds', type=float, metavar='S',
@@ -117,8 +118,9 @@ def _both_runs(options: argparse.Namespace, demo: Demo, root: Path, folder: Path
             runs.append(read_run(*run(
                 demo, reaction, root / 'launch' / 'arm.launch.xml', folder / reaction,
                 lockstep=not options.realtime)))
+        count = len(runs[-1].touches)
         console.print(f'{options.arm}: {text}: {len(runs[-1].time)} states, '
-                      f'{len(runs[-1].touches)} contacts')
+                      f'{count} contact{"s" * (count != 1)}')
     return runs[0], runs[1]
 
 
@@ -129,16 +131,18 @@ def _remove_earlier(folder: Path) -> None:
         if scenario.exists():
             shutil.rmtree(folder / reaction / 'bag', ignore_errors=True)
             scenario.unlink()
-    for name in ('demo.png', 'strip.png'):
+    for name in ('demo.png', 'strip.png', 'film.gif'):
         (folder / name).unlink(missing_ok=True)
 
 
-def _draw_strip(demo: Demo, run_: Run, folder: Path, console: Console) -> None:
+def _draw_pictures(demo: Demo, run_: Run, folder: Path, console: Console, film: bool) -> None:
     """Pictures need a graphics library; a demo without them is still a demo."""
     if not run_.touches:
         return
     try:
         draw_strip(demo, run_, folder / 'strip.png')
+        if film:
+            draw_film(demo, run_, folder / 'film.gif')
     except Exception as error:
         console.print(f'no pictures on this machine (apt install libegl1): {error}')
 

@@ -1,4 +1,4 @@
-"""The demo in one figure, and as a strip of pictures by the simulator's camera."""
+"""The demo in one figure, as a strip of pictures by the simulator's camera, and as a film."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PHASE_COLOURS = {'reacting': '#d62728', 'holding': '#ff9896', 'verifying': '#ffb
                  'resuming': '#c7c7f5'}
 ZOOM = (0.05, 0.12)   # [s] before and after the first contact
 SIZE = (480, 400)     # [pixels] of one picture of the strip
+FILM_SIZE, FILM_RATE = (400, 320), 12.5   # [pixels], [1/s]
 
 
 def draw(with_reaction: Run, without: Run, joints: Sequence[str], path: Path) -> None:
@@ -108,13 +109,30 @@ def _forces(axis: Axes, run: Run, without: Run) -> None:
 
 def draw_strip(demo: Demo, run: Run, path: Path) -> None:
     """Write the strip of recorded angles: before, at the contact, retracted, going on, pushed."""
-    # They need a graphics library.
+    from armsense.sim.render import save_strip  # needs a graphics library
+    save_strip(_pictures(demo, run, _moments(run), SIZE), path)
+
+
+def draw_film(demo: Demo, run: Run, path: Path) -> None:
+    """Write an endless GIF of the whole run, in which words stay until the next ones."""
+    from armsense.sim.render import save_gif  # needs a graphics library
+    words = [(run.time[0], ''), *_moments(run)]
+    times = np.arange(max(run.time[0], -0.3), run.time[-1], 1.0 / FILM_RATE)
+    said = [next(text for begin, text in reversed(words) if begin <= time + 1e-9)
+            for time in times]
+    save_gif(_pictures(demo, run, list(zip(times, said, strict=True)), FILM_SIZE), path,
+             FILM_RATE)
+
+
+def _pictures(demo: Demo, run: Run, moments: Sequence[tuple[float, str]],
+              size: tuple[int, int]) -> list[np.ndarray]:
+    """The arm and the obstacle at some times, with captions."""
     from armsense.sim import make_plant
-    from armsense.sim.render import Camera, save_strip
+    from armsense.sim.render import Camera
     plant = make_plant(demo.arm)
     frames = []
-    with Camera(plant, width=SIZE[0], height=SIZE[1]) as camera:
-        for time, caption in _moments(run):
+    with Camera(plant, width=size[0], height=size[1]) as camera:
+        for time, caption in moments:
             present = time < REMOVED
             if present and 'obstacle' not in plant.obstacles:
                 plant.reset(run.position[0])
@@ -124,7 +142,7 @@ def draw_strip(demo: Demo, run: Run, path: Path) -> None:
             sample = min(int(np.searchsorted(run.time, time)), len(run.time) - 1)
             plant.reset(run.position[sample])
             frames.append(camera.frame(caption))
-    save_strip(frames, path)
+    return frames
 
 
 def _moments(run: Run) -> list[tuple[float, str]]:
