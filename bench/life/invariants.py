@@ -78,6 +78,10 @@ class Press(Invariant):
     def since(self) -> float | None:
         return self._since
 
+    @property
+    def loaded(self) -> float:
+        return self._loaded
+
 
 class Jump(Invariant):
     """Nothing jumps when an obstacle is taken away from an arm that has given up."""
@@ -94,6 +98,8 @@ class Jump(Invariant):
     def freed(self, world: World) -> None:
         since = self._press.since
         if since is not None and world.time > since + FADE and not world.pushes and (
+                # An arm that somebody has just pushed aside comes back on its own.
+                world.time > self._press.loaded + FADE) and (
                 float(np.abs(world.dq).max()) < REST and world.plant.obstacles):
             self._start = world.time, world.q.copy()
 
@@ -323,8 +329,12 @@ class Floating(Invariant):
     def __init__(self) -> None:
         super().__init__()
         self._touched = 0.0                    # [s] or led otherwise
+        self._stops = 0                        # joints at their end stops
 
     def tick(self, world: World) -> None:
+        stops, self._stops = self._stops, world.stops
+        if self._stops > stops:                # the next joint takes over the momentum
+            self._touched = world.time
         if not (world.floats and world.mode is Mode.ENABLED) or world.pushes or (
                 world.plant.contact or world.cycle_ms > 5):
             self._touched = world.time

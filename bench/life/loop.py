@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import math
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from armsense.boards.faults import Fault, FaultKind
@@ -29,6 +30,9 @@ from bench.life.base import Base
 
 SILENCE = 0.2           # [s] after which a controller knows that the observer is gone
 EFFORT = '/effort'      # behind an arm's name: driven through an effort interface
+# Constraints of the plant; the stop of a link behind a spring is one of a tendon.
+STOPS = [int(kind) for kind in (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT,
+                                mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)]
 TURNS = 4               # changes between two senders after which they are two controllers
 
 
@@ -194,6 +198,11 @@ class Loop:
         """Largest force on an obstacle [N]."""
         return max((float(np.linalg.norm(c.force)) for c in self.plant.contact
                     if c.cause != 'push'), default=0.0)
+
+    @property
+    def stops(self) -> int:
+        """Joints that press against their end stops."""
+        return int(np.isin(self.plant.data.efc_type, STOPS).sum())
 
     def weight_unknown(self) -> Array:
         """Joint torques of what the software does not know to be carried [Nm], (n,)."""
