@@ -199,10 +199,15 @@ class Loop:
         return max((float(np.linalg.norm(c.force)) for c in self.plant.contact
                     if c.cause != 'push'), default=0.0)
 
-    @property
-    def stops(self) -> int:
-        """Joints that press against their end stops."""
-        return int(np.isin(self.plant.data.efc_type, STOPS).sum())
+    def stop_torque(self) -> Array:
+        """Of end stops on the joints [Nm], (n,)."""
+        data = self.plant.data
+        stops = np.isin(data.efc_type, STOPS)
+        if not stops.any():
+            return np.zeros(self.n)
+        torque = np.zeros(self.plant.model.nv)
+        mujoco.mj_mulJacTVec(self.plant.model, data, torque, np.where(stops, data.efc_force, 0.0))
+        return torque[self.plant._motor]      # play between teeth is not among them
 
     def weight_unknown(self) -> Array:
         """Joint torques of what the software does not know to be carried [Nm], (n,)."""
