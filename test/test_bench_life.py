@@ -6,12 +6,14 @@ import sys
 
 import pytest
 
+from armsense.boards.mode import Mode
 from bench.life.history import ARMS, History, live, Step
 from bench.life.invariants import all_invariants
 from bench.life.planted import PLANTED
 from bench.life.report import find_planted, live_all, Plan
 from bench.life.rules import RULES
 from bench.life.shrink import script, Shrinker
+from bench.life.world import World
 
 pytestmark = pytest.mark.timeout(1500)    # many lives; nothing here depends on how long they take
 RULES_EACH = 5
@@ -65,6 +67,18 @@ def test_every_rule_says_what_it_means_and_every_invariant_why():
                for invariant in all_invariants())
     names = [invariant.name for invariant in all_invariants()]
     assert len(set(names)) == len(names)
+
+
+def test_joint_states_of_an_effort_arm_come_together_after_a_pause():
+    world = World('laas4/effort', 1)
+    world.burst(0.01, 5, 1.0)
+    before, silent = world.driver.seq, 0
+    for _ in range(100):
+        world.step()
+        silent += world.reading is None
+    assert silent == 91                  # the last of five comes 80 us later: pauses of 11 ms
+    assert world.driver.seq == before + 9 * 5
+    assert world.mode is Mode.ENABLED
 
 
 def test_an_exception_of_the_product_is_a_violation():

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from armsense.boards.mode import Mode
+from armsense.control.goal import GoalStatus
 from armsense.reaction.options import Phase
 from armsense.trajectory import ErrorCode
 from armsense.types import Array, board_torque
@@ -78,6 +79,10 @@ class Press(Invariant):
     def since(self) -> float | None:
         return self._since
 
+    @property
+    def loaded(self) -> float:
+        return self._loaded
+
 
 class Jump(Invariant):
     """Nothing jumps when an obstacle is taken away from an arm that has given up."""
@@ -94,6 +99,8 @@ class Jump(Invariant):
     def freed(self, world: World) -> None:
         since = self._press.since
         if since is not None and world.time > since + FADE and not world.pushes and (
+                # An arm that somebody has just pushed aside comes back on its own.
+                world.time > self._press.loaded + FADE) and (
                 float(np.abs(world.dq).max()) < REST and world.plant.obstacles):
             self._start = world.time, world.q.copy()
 
@@ -323,8 +330,13 @@ class Floating(Invariant):
     def __init__(self) -> None:
         super().__init__()
         self._touched = 0.0                    # [s] or led otherwise
+        self._stops = 0                        # joints at their end stops
 
     def tick(self, world: World) -> None:
+        stops = int(np.count_nonzero(world.stop_torque())) if world.floats else 0
+        if stops > self._stops:                # the next joint takes over the momentum
+            self._touched = world.time
+        self._stops = stops
         if not (world.floats and world.mode is Mode.ENABLED) or world.pushes or (
                 world.plant.contact or world.cycle_ms > 5):
             self._touched = world.time
@@ -411,14 +423,23 @@ class Alive(Invariant):
         self.require(world, world.mode is Mode.ENABLED, f'after clearing and enabling the driver '
                      f'is {world.mode.name}: {world.driver.fault}')
         world.run(0.1)
-        status, why = world.try_goal()
+        status, why, moved = self._drive(world)
+        if moved < MOVED and world.base is not None and world.base.lasting:
+            world.zero_cells()                 # their zero was taken while something touched
+            status, why, moved = self._drive(world)
         self.require(world, status is not None, f'a goal is refused: {why}')
-        start = world.q.copy()
-        world.run_until(lambda: bool(np.abs(world.q - start).max() > MOVED), 1.0)
-        moved = float(np.abs(world.q - start).max())
         self.require(world, moved > MOVED, f'the arm moved by {moved:.4f} rad: '
                      f'{status.text}, {world.mode.name}, {world.phase.value} '
                      f'{world.controller.explanation}')
+
+    @staticmethod
+    def _drive(world: World) -> tuple[GoalStatus | None, str, float]:
+        """A goal, why it is refused, and how far the arm moved [rad]."""
+        status, why = world.try_goal()
+        start = world.q.copy()
+        if status is not None:
+            world.run_until(lambda: bool(np.abs(world.q - start).max() > MOVED), 1.0)
+        return status, why, float(np.abs(world.q - start).max())
 
 
 def all_invariants() -> list[Invariant]:

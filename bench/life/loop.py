@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import math
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from armsense.boards.joint_map import Reading
@@ -28,6 +29,9 @@ from bench.life.base import Base
 
 SILENCE = 0.2           # [s] after which a controller knows that the observer is gone
 EFFORT = '/effort'      # behind an arm's name: driven through an effort interface
+# Constraints of the plant; the stop of a link behind a spring is one of a tendon.
+STOPS = [int(kind) for kind in (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT,
+                                mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)]
 TURNS = 4               # changes between two senders after which they are two controllers
 
 
@@ -193,6 +197,16 @@ class Loop:
         """Largest force on an obstacle [N]."""
         return max((float(np.linalg.norm(c.force)) for c in self.plant.contact
                     if c.cause != 'push'), default=0.0)
+
+    def stop_torque(self) -> Array:
+        """Of end stops on the joints [Nm], (n,)."""
+        data = self.plant.data
+        stops = np.isin(data.efc_type, STOPS)
+        if not stops.any():
+            return np.zeros(self.n)
+        torque = np.zeros(self.plant.model.nv)
+        mujoco.mj_mulJacTVec(self.plant.model, data, torque, np.where(stops, data.efc_force, 0.0))
+        return torque[self.plant._motor]      # play between teeth is not among them
 
     def weight_unknown(self) -> Array:
         """Joint torques of what the software does not know to be carried [Nm], (n,)."""

@@ -36,7 +36,7 @@ class Sense(Protocol):
         """True loads of every cause there is, (k,) each."""
 
     def unknown(self) -> Array:
-        """Load that has no cause of its own: carried and not told, or zeroed away, (k,)."""
+        """Load without a cause of its own: not told, zeroed away, of end stops, (k,)."""
 
     def why_deaf(self, channel: int) -> str:
         """Why nothing would be felt now, in the system's own words; empty: it would."""
@@ -70,7 +70,7 @@ class JointSense:
         return world.contact_torques() if world.pushes or world.plant.contact else {}
 
     def unknown(self) -> Array:
-        return self._world.weight_unknown()
+        return self._world.weight_unknown() + self._world.stop_torque()
 
     def why_deaf(self, channel: int) -> str:
         return self._world.why_deaf(channel)

@@ -170,11 +170,16 @@ class World(Loop):
                 self.disable()
                 self.recover()
             self.run(0.4)
-            if 'lasts on base' in why and self.base is not None:
-                self.run(1.0)                 # cells that still swing cannot be zeroed
-                self.base.zero()
-                self.run(0.2)                 # until the controller has heard of it
+            if 'lasts on base' in why:
+                self.zero_cells()
         return None, why
+
+    def zero_cells(self) -> None:
+        """Of an arm whose base says that a contact lasts that a person does not see."""
+        if self.base is not None:
+            self.run(1.0)                     # cells that still swing cannot be zeroed
+            self.base.zero()
+            self.run(0.2)                     # until the controller has heard of it
 
     @contextmanager
     def _slow_planning(self, seconds: float) -> Iterator[None]:

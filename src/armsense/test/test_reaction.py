@@ -33,6 +33,17 @@ def respond(plant, torque, steps, dt):
     return np.array(out)
 
 
+def test_a_retreat_keeps_its_acceleration_in_late_cycles():
+    """As its places tell: mean velocities, from the middle of a cycle to that of the next."""
+    plant = admittance(m=0.1, acceleration=3.0)
+    cycles = np.array(5 * [1e-3] + [17e-3, 1e-3, 5e-3, 5e-3, 30e-3, 1e-3, 1e-3])
+    place = np.array([plant.step(np.array([5.0]), dt)[0][0] for dt in cycles])
+    speed = np.diff(place, prepend=0.0) / cycles
+    acceleration = np.diff(speed) / (0.5 * (cycles[1:] + cycles[:-1]))
+    assert acceleration.max() <= 3.0 + 1e-9
+    assert acceleration.max() == pytest.approx(3.0)
+
+
 def test_admittance_step_response_is_the_second_order_solution():
     m, f, k, r = 0.5, 1.0, 20.0, 2.0
     dt, steps = 1e-4, 20000

@@ -53,10 +53,12 @@ class Admittance:
         self._m, self._f, self._k = inertia, drag, stiffness
         self._speed, self._way, self._acceleration = speed, way, acceleration
         self.x = np.zeros(len(self._f))   # [rad] way since the contact
-        self.v = np.zeros(len(self._f))   # [rad/s]
+        self.v = np.zeros(len(self._f))   # [rad/s] mean of the last cycle
+        self._last = self._apart = 0.0    # [s] last cycle; from middle to middle of the last two
 
     def step(self, torque: Array, dt: float) -> tuple[Array, Array]:
         """Way [rad] and velocity [rad/s] under k_o r [Nm], (n,) each."""
+        self._begin(dt)
         v = (self._m * self.v + dt * (torque - self._k * self.x)) / (
             self._m + dt * self._f + dt * dt * self._k) if dt > 0.0 else self.v
         # Slower towards the end of the way: a stop at once would feel like a contact.
@@ -67,17 +69,23 @@ class Admittance:
 
     def coast(self, dt: float) -> tuple[Array, Array]:
         """Come to rest gently, without a spring that pulls back."""
+        self._begin(dt)
         slowing = dt * np.maximum(COASTING * np.abs(self.v), LAST)
         return self._go_on(np.sign(self.v) * np.maximum(np.abs(self.v) - slowing, 0.0), dt)
 
     def brake(self, x: Array, v: Array, dt: float) -> tuple[Array, Array]:
-        """Slow down from a way [rad] and a velocity [rad/s] instead, (n,) each."""
+        """Slow down from a way [rad] and a velocity [rad/s] in this cycle instead, (n,) each."""
         self.x, self.v = x, v
         return self._go_on(np.zeros(len(v)), dt)
 
+    def _begin(self, dt: float) -> None:
+        """Velocities are those in the middle of their cycles, and a late cycle is longer."""
+        self._apart = 0.5 * (dt + (self._last or dt))
+        self._last = dt
+
     def _go_on(self, wanted: Array, dt: float) -> tuple[Array, Array]:
         """At this velocity [rad/s], (n,), as far as the acceleration allows."""
-        change = self._acceleration * dt
+        change = self._acceleration * self._apart
         v = np.minimum(np.maximum(wanted, self.v - change), self.v + change)
         x = self.x + dt * v
         inside = np.minimum(np.maximum(x, self._way[0]), self._way[1])
