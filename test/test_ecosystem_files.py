@@ -24,8 +24,8 @@ KEYS = {'typing_extensions': 'python3-typing-extensions',
         'matplotlib': 'python3-matplotlib', 'rich': 'python3-rich', 'jinja2': 'python3-jinja2',
         'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
         'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}
-FROM_PIP = {'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser', 'trimesh',
-            'msgspec', 'websockets', 'backports', 'compression'}
+FROM_PIP = {'dartpy', 'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser',
+            'trimesh', 'msgspec', 'websockets', 'backports', 'compression'}
 
 
 def arguments(path: Path) -> dict[str, list[str]]:
