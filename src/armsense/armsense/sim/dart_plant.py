@@ -161,6 +161,15 @@ class DartPlant:
             raise ArmsenseError(f'the simulation left all bounds at {self.time:.3f} s under '
                                 f'{np.asarray(motor_torque).tolist()} Nm')
 
+    def hold(self, dt: float = STEP) -> None:
+        """Advance by dt [s] while something holds every joint where it is."""
+        here, forces = self._arm.getPositions(), self._arm.getGravityForces()
+        for _ in range(max(1, round(dt / STEP))):
+            self._arm.setForces(forces)
+            self._world.step()
+            self._arm.setPositions(here)
+            self._arm.setVelocities(np.zeros(self.n))
+
     def apply_force(self, link: str, point: ArrayLike, force: ArrayLike,
                     duration: float | None = None) -> None:
         """Push a link at a point of its frame [m] with a force [N] in the world frame."""
@@ -177,6 +186,11 @@ class DartPlant:
         if body is None:
             raise UnknownName('link', link, [b.getName() for b in self._bodies], 'description')
         return body
+
+
+def state_period(rate: float) -> float:
+    """Between two joint states of Gazebo [s] for a rate [Hz]: whole steps, no shorter."""
+    return math.ceil(1.0 / rate / STEP - 1e-9) * STEP
 
 
 def _load(urdf: str) -> dart.dynamics.Skeleton:
