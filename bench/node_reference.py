@@ -81,6 +81,8 @@ NODES = (
               'excitation and identification as actions'),
     Described('simulator', 'armsense_sim.simulator_node',
               'MuJoCo arm behind emulated boards and cells'),
+    Described('dart_simulator', 'armsense_sim.dart_simulator_node',
+              'stands in for Gazebo: its arm, engine, world and topics'),
     Described('recorder', 'armsense_monitor.recorder_node', 'records an MCAP bag'),
     Described('bag_player', 'armsense_monitor.bag_player_node', 'plays a bag'),
     Described('web_monitor', 'armsense_monitor.web_monitor_node', 'the page in the browser'),
@@ -96,6 +98,7 @@ REST = """<launch><arg name="bag"/><arg name="port"/>
 <node pkg="armsense_monitor" exec="markers" name="markers"/>
 <node pkg="armsense_monitor" exec="state_publisher" name="robot_state_publisher"/>
 <node pkg="armsense_driver" exec="force_torque_cells" name="force_torque_cells"/>
+<node pkg="armsense_sim" exec="dart_simulator" name="dart_simulator"/>
 <node pkg="armsense_driver" exec="load_cells" name="load_cells">
   <param name="port" value="$(var port)"/></node></launch>"""
 
@@ -164,7 +167,7 @@ def collect(root: Path) -> dict[str, Interfaces]:
              {'joint_command_controller'}),
             (rest, {'bag': str(played), 'port': port},
              {'bag_player', 'markers', 'robot_state_publisher', 'load_cells',
-              'force_torque_cells'})]
+              'force_torque_cells', 'dart_simulator'})]
         found: dict[str, Interfaces] = {}
         for path, arguments, names in runs:
             with Supervisor(load(path, arguments)):

@@ -48,15 +48,18 @@ class SystemClient(ArmClient):
 
 
 @contextlib.contextmanager
-def arm_system(alone: bool = False,
+def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | None = None,
                **arguments: str) -> Iterator[tuple[SystemClient, Supervisor]]:
     """Launch `arm.launch.xml`; all processes are gone at the end.
 
     Args:
         alone: The end of one process does not stop the others.
+        parameters: By process, which the launch file has no arguments for.
         **arguments: Of the launch file.
     """
     plan = load(ROOT / 'launch' / 'arm.launch.xml', arguments)
+    plan = [replace(process, parameters={**process.parameters, **(parameters or {}).get(
+        process.name, {})}) for process in plan]
     if alone:
         plan = [replace(process, shutdown_on_exit=False) for process in plan]
     with Supervisor(plan) as supervisor:

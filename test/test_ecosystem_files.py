@@ -13,6 +13,7 @@ import xacro
 import yaml
 
 from armsense.model import ArmConfig
+from armsense.sim.dart_plant import state_period
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
@@ -24,8 +25,8 @@ KEYS = {'typing_extensions': 'python3-typing-extensions',
         'matplotlib': 'python3-matplotlib', 'rich': 'python3-rich', 'jinja2': 'python3-jinja2',
         'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
         'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}
-FROM_PIP = {'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser', 'trimesh',
-            'msgspec', 'websockets', 'backports', 'compression'}
+FROM_PIP = {'dartpy', 'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser',
+            'trimesh', 'msgspec', 'websockets', 'backports', 'compression'}
 
 
 def arguments(path: Path) -> dict[str, list[str]]:
@@ -128,6 +129,27 @@ def test_controllers_move_the_joints_of_the_arm():
             assert tuple(block['joints']) == ArmConfig.load(arm).joint_names
 
 
+def test_gazebo_has_controllers_for_every_arm_that_it_offers():
+    offered = arguments(ROOT / 'launch' / 'gazebo.launch.xml')['arm']
+    files = (ROOT / 'config' / 'gazebo').glob('*.yaml')
+    assert {path.stem for path in files} == set(offered)
+    for arm in offered:
+        config = ArmConfig.load(arm)
+        parameters = yaml.safe_load((ROOT / 'config' / 'gazebo' / f'{arm}.yaml').read_text())
+        manager = parameters['controller_manager']['ros__parameters']
+        assert 1.0 / manager['update_rate'] == state_period(config.rate)
+        joints = parameters['effort_controller']['ros__parameters']['joints']
+        assert tuple(joints) == config.joint_names
+
+
+@pytest.mark.parametrize('hardware', ['gazebo', 'topic', 'mock'])
+def test_the_root_link_has_no_mass(hardware):
+    robot = description('laas4', hardware)              # robot_state_publisher warns of one
+    children = {joint.find('child').get('link') for joint in robot.findall('joint')}
+    root, = [link for link in robot.findall('link') if link.get('name') not in children]
+    assert root.find('inertial') is None
+
+
 @pytest.mark.parametrize(('hardware', 'plugin'), [
     ('gazebo', 'gz_ros2_control/GazeboSimSystem'),
     ('topic', 'joint_state_topic_hardware_interface/JointStateTopicSystem')])
@@ -151,6 +173,11 @@ def test_gazebo_feels_the_force_under_the_base():
     systems = {p.get('filename') for p in ElementTree.parse(
         ROOT / 'config' / 'worlds' / 'obstacles.sdf').iter('plugin')}
     assert 'gz-sim-forcetorque-system' in systems
+
+
+def test_the_world_has_the_gravity_that_arms_believe_in():
+    world = ElementTree.parse(ROOT / 'config' / 'worlds' / 'obstacles.sdf').getroot()
+    assert world.find('world/gravity').text == '0 0 -9.81'     # the default of SDF is 9.8
 
 
 def test_only_the_container_of_the_real_arm_needs_its_devices():

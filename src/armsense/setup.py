@@ -14,5 +14,6 @@ setup(
     ],
     package_data={NAME: ['py.typed']},
     zip_safe=False,
-    entry_points={'console_scripts': []},
+    entry_points={'console_scripts': [
+        'armsense_description = armsense.cli.description_command:main']},
 )

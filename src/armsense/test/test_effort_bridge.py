@@ -268,3 +268,17 @@ def test_the_time_of_a_simulator_is_its_own(pace):
 def test_without_stamps_the_arrival_counts():
     clock = StampClock()
     assert [clock.time(0, now) for now in (7, 9, 12)] == [7, 9, 12]
+
+
+def test_what_gazebo_tells_is_not_what_the_motors_give():
+    """Its efforts are those behind friction, or nothing: what was sent counts."""
+    model = Arm.load('laas4')
+    bridge = EffortBridge(model, guard_limits(model), trust_efforts=False)
+    home, zero = list(model.config.home), [0.0] * 4
+    nonsense = [math.nan, 0.0, 9.0, -9.0]
+    assert bridge.read(bridge.names, home, zero, nonsense).torque == zero
+    assert bridge.enable().success
+    first = bridge.read(bridge.names, home, [0.5, 0.0, 0.0, 0.0], nonsense)
+    sent = bridge.efforts(first)
+    assert any(sent)                                   # it is damped until a command comes
+    assert bridge.read(bridge.names, home, zero, nonsense).torque == sent

@@ -63,6 +63,8 @@ COMMANDS = {
                       'would this configuration have tripped? a bag through the observer'),
     'campaign': Command('armsense.cli.campaign_command',
                         'many simulated collisions and hours of free motion, judged'),
+    'description': Command('armsense.cli.description_command',
+                           'the URDF of an arm, as it is or was identified, for Gazebo'),
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
                        'a page in the browser: a running arm or a bag'),

@@ -223,4 +223,5 @@ def test_arm_launch_file_describes_its_arguments() -> None:
     assert {'arm', 'hardware', 'bus', 'controller', 'observer', 'monitor', 'record', 'lockstep',
             'namespace', 'model'} <= set(arguments)
     assert all(a.description and a.default is not None for a in arguments.values())
-    assert arguments['hardware'].choices == ('sim', 'spi', 'can', 'gazebo', 'ros2_control')
+    assert arguments['hardware'].choices == ('sim', 'spi', 'can', 'gazebo', 'dart',
+                                               'ros2_control')

@@ -29,7 +29,7 @@ from armsense_node.loop import DirectSubscription, ReactiveLoop, run_node, strea
 class Settings(DriverParameters):
     """Parameters."""
 
-    hardware: str = quantity('ros2_control', choices=('ros2_control', 'gazebo'),
+    hardware: str = quantity('ros2_control', choices=('ros2_control', 'gazebo', 'dart'),
                              text='who runs the robot')
     joint_states: str = quantity('joint_states', text='topic with position, velocity and effort')
     efforts: str = quantity('effort_controller/commands',
@@ -51,7 +51,8 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         settings = self._settings
         model = settings.load()
         driver = EffortBridge(model, guard_limits(model), part(
-            ArbiterSettings, settings, period=1.0 / model.config.rate), clock=time.monotonic_ns)
+            ArbiterSettings, settings, period=1.0 / model.config.rate), clock=time.monotonic_ns,
+            trust_efforts=settings.passive or settings.hardware == 'ros2_control')
         self._reported = ''
         self._stamp = 0            # [ns] of the newest joint states
         self._heard = 0.0          # [s] monotonic, when the robot last told of all its joints
@@ -126,7 +127,8 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         if self._limp:
             return
         self._limp = True
-        self._efforts.publish(Float64MultiArray(data=[0.0] * len(self.driver.names)))
+        self.driver.sent = [0.0] * len(self.driver.names)
+        self._efforts.publish(Float64MultiArray(data=self.driver.sent))
         self.get_logger().warning(
             'zero efforts sent: without gravity compensation or brakes of its own the robot sinks')
 

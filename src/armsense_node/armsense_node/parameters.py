@@ -15,6 +15,7 @@ from rclpy.node import Node
 
 from armsense import schema
 from armsense.model import Arm
+from armsense.model.gazebo_arm import gazebo_arm
 from armsense.schema import quantity, valid_values
 from armsense_node.loop_realtime import ANY_CPU, PRIORITY
 
@@ -33,9 +34,12 @@ class ModelParameters(ArmParameters):
     """Which arm, as it was identified."""
 
     model: str = quantity('', text='identified model.yaml; empty: the arm file alone')
+    physics: str = quantity('real', choices=('real', 'gazebo'),
+                            text='gazebo: the arm as its engine has it, with rotors in the links')
 
     def load(self) -> Arm:
-        return Arm.load(self.arm, self.model or None)
+        arm = Arm.load(self.arm, self.model or None)
+        return gazebo_arm(arm) if self.physics == 'gazebo' else arm
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,10 +41,14 @@ class EffortBridge(Arbiter):
     """Reads the joint states of one arm and closes its loops."""
 
     def __init__(self, model: Arm, limits: GuardLimits,
-                 settings: ArbiterSettings | None = None, clock: Clock | None = None) -> None:
+                 settings: ArbiterSettings | None = None, clock: Clock | None = None, *,
+                 trust_efforts: bool = True) -> None:
         """Make a bridge for an arm whose inertia tells how much damping is stable.
 
-        Times (`settings`) are by default those of boards, at the rate of the arm file.
+        Times (`settings`) are by default those of boards, at the rate of the arm file. Efforts
+        that the robot tells are those of its motors if `trust_efforts`. Those of Gazebo are not:
+        it tells what is left behind friction (older gz_ros2_control: nothing), so what was sent
+        counts.
         """
         config = model.config
         super().__init__(limits, settings or ArbiterSettings(period=1.0 / config.rate), clock)
@@ -56,6 +60,8 @@ class EffortBridge(Arbiter):
         self._spent = self._squared = 0.0              # [s], [s^2] of these times, fading
         self._model, self._rotor = model.replace(), np.diag(Drivetrain(model).rotor)
         self._damping = np.array(limits.damping)       # [Nm s/rad] that is wanted, (n,)
+        self._trusts_efforts = trust_efforts
+        self.sent = [0.0] * model.n                    # [Nm] newest efforts, (n,)
 
     def why_not_enabled(self) -> str:
         return super().why_not_enabled() or (
@@ -124,7 +130,7 @@ class EffortBridge(Arbiter):
         if not len(position) == len(velocity) == len(effort) == len(names):
             raise ArmsenseError('joint_states needs position and effort of every joint')
         order = [list(names).index(name) for name in self.names]
-        torque = [effort[k] for k in order]
+        torque = [effort[k] for k in order] if self._trusts_efforts else self.sent
         self._keep_time(stamp_ns)
         return Reading([position[k] for k in order], [velocity[k] for k in order],
                        [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],
@@ -144,7 +150,8 @@ class EffortBridge(Arbiter):
     def efforts(self, reading: Reading) -> list[float]:
         """What to send to the robot now [Nm], (n,)."""
         command = self.decide()
-        return [0.0] * len(self.names) if command is None else self._law(command, reading)
+        self.sent = [0.0] * len(self.names) if command is None else self._law(command, reading)
+        return self.sent
 
     def _keep_time(self, stamp_ns: int) -> None:
         before = self._now
