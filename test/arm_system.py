@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+import time
 
+from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 from armsense.errors import ArmsenseError
@@ -35,6 +37,7 @@ class SystemClient(ArmClient):
                   lambda m: self.phases.append(m.state), latched_qos(100))
         subscribe(ContactTruth, 'ground_truth', self.contacts.append, event_qos(10000))
         subscribe(JointState, 'joint_states', self._on_joint_state, 10)
+        self._hand = self.node.create_publisher(WrenchStamped, 'simulator/push', event_qos())
 
     def _on_joint_state(self, message: JointState) -> None:
         self.joint_state = message
@@ -42,6 +45,18 @@ class SystemClient(ArmClient):
     def wait_mode(self, mode: int, timeout: float = PATIENCE) -> None:
         self.wait(lambda: bool(self.modes) and self.modes[-1].mode == mode, timeout,
                   f'mode {mode} (modes: {[m.mode for m in self.modes]})')
+
+    def push(self, force: tuple[float, float, float], seconds: float = 0.2) -> None:
+        """A hand at the origin of the last link [N], at least as long by the arm's clock."""
+        push = WrenchStamped()
+        push.header.frame_id = 'link4'
+        f = push.wrench.force
+        f.x, f.y, f.z = force
+        self.wait(lambda: self._hand.get_subscription_count() > 0, what='the simulator')
+        end = self.time + seconds
+        while self.time < end:
+            self._hand.publish(push)
+            time.sleep(0.02)
 
     def send(self, waypoints, joints=JOINTS, **options):
         return super().send(waypoints, joints, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from arm_system import SystemClient
+from arm_system import PATIENCE, SystemClient
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -36,11 +36,11 @@ class MotionTape:
 
     def __enter__(self) -> MotionTape:
         self._thread.start()
-        assert self._started.wait(20.0), 'no states or no commands'
+        assert self._started.wait(PATIENCE), 'no states or no commands'
         return self
 
     def __exit__(self, *_: object) -> None:
-        last, deadline = self._client.state.seq, time.monotonic() + 60.0
+        last, deadline = self._client.state.seq, time.monotonic() + PATIENCE
         while max(self.states) < last and time.monotonic() < deadline:   # it may be behind
             time.sleep(0.02)
         self._open = False

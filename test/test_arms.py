@@ -14,7 +14,7 @@ def test_an_arm_comes_up_and_holds(arm, bus):
     config = ArmConfig.load(arm)
     with arm_system(arm=arm, bus=bus, lockstep='true') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
-        client.wait(lambda: client.state.seq > 2000, 60.0, 'two seconds of states')
+        client.wait(lambda: client.state.seq > 2000, what='two seconds of states')
         state = client.state
         assert client.modes[-1].mode == DriverMode.ENABLED, client.modes[-1]
         assert not client.collisions

@@ -30,9 +30,9 @@ def test_a_push_is_felt_at_the_base(tmp_path):
                     scenario=scenario) as (client, supervisor):
         client.node.create_subscription(BaseResidual, 'base/residual', residuals.append,
                                         stream_qos())
-        client.wait_mode(DriverMode.ENABLED, 120.0)
-        client.wait(lambda: client.time > 8.5, 180.0, 'the push')
-        client.wait(lambda: bool(client.collisions), 10.0, 'a collision event')
+        client.wait_mode(DriverMode.ENABLED)
+        client.wait(lambda: client.time > 8.5, what='the push')
+        client.wait(lambda: bool(client.collisions), what='a collision event')
     assert supervisor.exit_code == 0, supervisor.last_words
     assert client.collisions[0].source == 'base'
     assert client.collisions[0].header.stamp.sec == 8
@@ -48,8 +48,8 @@ def recorded(folder: Path) -> tuple[dict[str, list[str]], list[Collision]]:
     with arm_system(base='true', lockstep='true', record='true', bag=str(folder / 'bag'),
                     seed='5', scenario=scenario, reaction='stop') as (client, supervisor):
         client.node.create_subscription(Collision, 'contact', contacts.append, event_qos(10))
-        client.wait_mode(DriverMode.ENABLED, 120.0)
-        client.wait(lambda: client.time > END + 0.1, 180.0, 'the end of the run')
+        client.wait_mode(DriverMode.ENABLED)
+        client.wait(lambda: client.time > END + 0.1, what='the end of the run')
     assert supervisor.exit_code == 0, supervisor.last_words
     return contents(folder / 'bag', COMPARED, END), contacts
 

@@ -121,7 +121,7 @@ def test_cancelled_run_stops_the_arm_and_leaves_no_bag(server, folder, excitatio
     assert status == GoalStatus.STATUS_CANCELED
     assert not result.success
     assert not (folder / 'cut').exists()
-    client.wait(lambda: max(map(abs, client.joint_state.velocity)) < 0.05, 60.0, 'standstill')
+    client.wait(lambda: max(map(abs, client.joint_state.velocity)) < 0.05, what='standstill')
 
 
 def test_cancelled_design_writes_nothing(server, folder):
@@ -165,5 +165,5 @@ def test_nothing_is_written_outside_the_folder(server, folder, tmp_path):
 
 def test_fit_of_the_model_is_in_the_diagnostics(server):
     actions, client = server
-    client.wait(lambda: bool(actions.fit), 60.0, 'diagnostics')
+    client.wait(lambda: bool(actions.fit), what='diagnostics')
     assert all('no longer fits' not in text for text in actions.fit)

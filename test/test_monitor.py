@@ -58,10 +58,10 @@ def test_push_is_seen_stop_needs_the_token_and_the_bag_shows_it_again(chromium, 
     with arm_system(lockstep='true', monitor='web', token=TOKEN, web_port='0', record='true',
                     bag=str(bag), scenario=str(scenario),
                     reaction='retract') as (client, supervisor):
-        client.wait_mode(DriverMode.ENABLED, 120.0)
-        address = supervisor.wait_for_line('page: http', 60.0).text.split('page: ')[1]
+        client.wait_mode(DriverMode.ENABLED)
+        address = supervisor.wait_for_line('page: http', 180.0).text.split('page: ')[1]
         with open_page(chromium, address) as page:
-            client.wait(lambda: bool(client.collisions), 120.0, 'the collision')
+            client.wait(lambda: bool(client.collisions), what='the collision')
             press_stop(page, client)
     assert supervisor.exit_code == 0, supervisor.last_words
     event = client.collisions[0]

@@ -12,7 +12,6 @@ from motion_tape import MotionTape
 import numpy as np
 import pytest
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-import yaml
 
 from armsense.control.config import ControllerConfig
 from armsense.model import Arm
@@ -59,42 +58,7 @@ def collide(client: SystemClient, reaction: str):
     return handle
 
 
-# Arms of their own come before the one that all other tests share: one graph at a time.
-
-def test_a_hand_leads_the_stopped_arm_and_the_rest_is_driven_from_there(tmp_path):
-    begin, push = 2, 6.0                                   # [s] virtual
-    file = tmp_path / 'scenario.yaml'
-    file.write_text(yaml.safe_dump({'events': [
-        {'time': 0.5, 'place': {'position': HIT.tolist(), 'radius': RADIUS, 'stiffness': 5e3}},
-        {'time': push - 1.0, 'remove': 'obstacle'},
-        {'time': push, 'push': {'link': 'link4', 'point': [0.095, 0.0, 0.0],
-                                'force': [2.0, -3.0, 0.0], 'duration': 0.5}}]}))
-    with arm_system(lockstep='true', scenario=str(file)) as (client, supervisor):
-        client.wait_mode(DriverMode.ENABLED)
-        handle = client.send([(DURATION, GOAL)], reaction='stop', start=begin)
-        assert client.result(handle).error_code == -4
-        wait_phase(client, 'holding')
-        assert client.call(f'{CONTROLLER}/switch', 'float').success
-        assert client.time < push, 'the arm floated too late for this scenario'
-        hit = np.array(client.state.position)
-        client.wait(lambda: client.time > push + 0.8, what='the hand')
-        refused = client.call(f'{CONTROLLER}/resume')
-        assert not refused.success
-        assert 'hand' in refused.message
-        led = np.array(client.state.position)
-        assert np.abs(led - hit).max() > 0.1
-        assert client.call(f'{CONTROLLER}/switch', 'computed_torque').success
-        rest(client)
-        assert np.abs(np.array(client.state.position) - led).max() < 0.15   # it holds there
-        # That the law takes a moving arm over may be felt as a touch: nothing resumes meanwhile.
-        client.wait(lambda: client.call(f'{CONTROLLER}/resume').success, what='nothing to last')
-        client.wait(lambda: client.phases[-1] == 'tracking',
-                    what=f'the rest (so far: {client.phases})')
-        assert client.phases[-2:] == ['resuming', 'tracking']
-        rest(client)
-        assert np.abs(np.array(client.state.position) - GOAL).max() < 0.02
-    assert supervisor.exit_code == 0, supervisor.last_words
-
+# An arm of its own comes before the one that all other tests share: one graph at a time.
 
 class Deaf:
     """A controller that carries the arm and may not listen to collisions."""
@@ -238,3 +202,28 @@ def test_an_unknown_reaction_is_refused_with_the_known_ones(client):
     assert result.error_code == -1
     assert 'flee' in result.error_string
     assert 'retrace' in result.error_string
+
+
+def test_a_hand_leads_the_stopped_arm_and_the_rest_is_driven_from_there(client):
+    assert client.result(collide(client, 'stop')).error_code == -4
+    wait_phase(client, 'holding')
+    obstacle(client, present=False)
+    assert client.call(f'{CONTROLLER}/switch', 'float').success
+    hit = np.array(client.state.position)
+    client.push((2.0, -3.0, 0.0), seconds=0.5)
+    refused = client.call(f'{CONTROLLER}/resume')
+    assert not refused.success
+    assert 'hand' in refused.message
+    rest(client)
+    led = np.array(client.state.position)
+    assert np.abs(led - hit).max() > 0.1
+    assert client.call(f'{CONTROLLER}/switch', 'computed_torque').success
+    rest(client)
+    assert np.abs(np.array(client.state.position) - led).max() < 0.15   # it holds there
+    # That the law takes a moving arm over may be felt as a touch: nothing resumes meanwhile.
+    client.wait(lambda: client.call(f'{CONTROLLER}/resume').success, what='nothing to last')
+    client.wait(lambda: client.phases[-1] == 'tracking',
+                what=f'the rest (so far: {client.phases})')
+    assert client.phases[-2:] == ['resuming', 'tracking']
+    rest(client)
+    assert np.abs(np.array(client.state.position) - GOAL).max() < 0.02

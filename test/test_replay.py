@@ -21,7 +21,7 @@ def test_replay_equals_live(tmp_path):
     with arm_system(lockstep='true', record='true', bag=str(bag), scenario=str(scenario),
                     reaction='stop') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
-        client.wait(lambda: client.time > END, 60.0, 'the end of the run')
+        client.wait(lambda: client.time > END, what='the end of the run')
         collisions = list(client.collisions)
     assert supervisor.exit_code == 0, supervisor.last_words
     recorded = read_tape(bag, 4)

@@ -37,7 +37,7 @@ def test_positions_from_ros2_control_move_the_arm():
         client.wait(lambda: plugin.q is not None, what='hardware/joint_states')
         target = plugin.q + [0.3, -0.1, 0.1, 0.1]
         plugin.target = target
-        client.wait(lambda: np.abs(plugin.q - target).max() < 0.03, 20.0, 'the arm follows')
+        client.wait(lambda: np.abs(plugin.q - target).max() < 0.03, what='the arm follows')
         assert client.modes[-1].mode == DriverMode.ENABLED, client.modes[-1].explanation
         assert not client.collisions
     assert supervisor.exit_code == 0, supervisor.last_words

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from arm_system import arm_system
+import threading
+
+from arm_system import arm_system, SystemClient
 from motion_tape import MotionTape
 import numpy as np
-import yaml
 
 from armsense.model import Arm
 from armsense.trajectory import check_motion, Limits
@@ -15,23 +16,27 @@ from armsense_msgs.msg import DriverMode
 
 MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
-FIRST, LAST = 6.0, 8.0      # [s] virtual, of the hand's pushes
-PUSHES = ((FIRST, [0.0, 2.0, 0.0]), (7.0, [0.0, 0.0, 0.7]), (LAST, [0.0, -1.5, 0.0]))   # [N]
+PUSHES = ((0.0, 2.0, 0.0), (0.0, 0.0, 0.7), (0.0, -1.5, 0.0))   # [N] of the hand, in turn
+
+
+def lead(client: SystemClient, tape: MotionTape) -> None:
+    """Push the arm as soon as no spring holds it any more."""
+    client.wait(lambda: not any(tape.commands[max(tape.commands)].kp), what='floating')
+    for force in PUSHES:
+        client.push(force, seconds=0.4)
+        begin = client.time
+        client.wait(lambda begin=begin: client.time > begin + 0.5, what='the next push')
 
 
 def test_what_a_hand_did_is_played_back(tmp_path, capsys):
-    scenario, file = tmp_path / 'hand.yaml', tmp_path / 'lesson.yaml'
-    scenario.write_text(yaml.safe_dump({'events': [
-        {'time': time, 'push': {'link': 'link4', 'point': [0.095, 0.0, 0.0], 'force': force,
-                                'duration': 0.4}} for time, force in PUSHES]}))
-    with arm_system(lockstep='true', observer='false',
-                    scenario=str(scenario)) as (client, supervisor):
+    file = tmp_path / 'lesson.yaml'
+    with arm_system(lockstep='true', observer='false') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
-        assert client.time < FIRST - 2.0, 'the arm was enabled too late for this scenario'
         with MotionTape(client) as led:
-            seconds = LAST + 1.5 - client.time
-            assert main(['record', '--arm', 'laas4', '--out', str(file), '--seconds',
-                         f'{seconds:.3f}']) == 0
+            hand = threading.Thread(target=lead, args=(client, led))
+            hand.start()
+            assert main(['record', '--arm', 'laas4', '--out', str(file), '--seconds', '6']) == 0
+            hand.join()
         assert 'waypoints' in capsys.readouterr().out
         lesson = Lesson.read(file)
         assert np.ptp(lesson.positions, axis=0).max() > 0.1         # the hand did move it

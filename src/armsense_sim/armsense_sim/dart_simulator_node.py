@@ -20,15 +20,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from armsense import share
-from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity, same_as
 from armsense.sim.dart_plant import DartPlant, state_period
 from armsense.sim.gazebo_description import description
 from armsense_node.loop import DirectSubscription, event_qos, PacedLoop, run_node
 from armsense_node.parameters import ArmParameters, declare, ModelParameters
-
-PUSH = 0.2       # [s] that a push lasts
+from armsense_sim.push_topic import PushTopic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +57,7 @@ class DartSimulatorNode(Node):
         self._wrench = self.create_publisher(WrenchStamped, 'base/force_torque', qos)
         self._efforts = DirectSubscription(self, Float64MultiArray, 'effort_controller/commands',
                                            event_qos(1))
-        self._pushes = DirectSubscription(self, WrenchStamped, '~/push', event_qos())
+        self._pushes = PushTopic(self)
         self._state = JointState(name=list(self._plant.names))
         self._state.header.frame_id = 'base_link'
         self.loop = PacedLoop(self._dt / settings.real_time_factor, self._step)
@@ -69,8 +67,7 @@ class DartSimulatorNode(Node):
         plant = self._plant
         for message in self._efforts.drain():
             self._take(message)
-        for message in self._pushes.drain():
-            self._push(message)
+        self._pushes.act_on(plant)
         if self._held:
             plant.hold(self._dt)
         else:
@@ -84,15 +81,6 @@ class DartSimulatorNode(Node):
             return
         self._torque = list(message.data)
         self._held = self._held and not any(self._torque)
-
-    def _push(self, message: WrenchStamped) -> None:
-        """The origin of the link in `frame_id`, for a moment, force in the world frame."""
-        force = message.wrench.force
-        try:
-            self._plant.apply_force(message.header.frame_id, [0.0, 0.0, 0.0],
-                                    [force.x, force.y, force.z], PUSH)
-        except ArmsenseError as error:
-            self.get_logger().error(str(error))
 
     def _tell(self) -> None:
         plant = self._plant

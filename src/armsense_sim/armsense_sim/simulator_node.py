@@ -33,6 +33,7 @@ from armsense_node.health import HealthTopic
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import event_qos, Loop, run_node, stream_qos
 from armsense_node.parameters import ArmParameters, declare, LockstepParameters
+from armsense_sim.push_topic import PushTopic
 from armsense_sim.sensor_topics import ImuTopic, LoadCellTopic
 from armsense_sim.simulator_health import SimulatorHealth
 
@@ -92,6 +93,7 @@ class SimulatorNode(Node):
                        if settings.load_cells else None)
         self._imu = ImuTopic(self, settings.seed, qos) if settings.imu else None
         self._lockstep = settings.lockstep
+        self._pushes = PushTopic(self)
         self._pending: list[Event] = []      # from services, acted on between two steps
         self._power_lost = False
         self._seq = 0
@@ -125,6 +127,7 @@ class SimulatorNode(Node):
             self._try(self._pending.pop(0))
         if self._power_lost:
             self._start_again()
+        self._pushes.act_on(self._plant)
         self._stage.advance(now)
         self._ride(now)
         position, velocity, joint_position, strain = self._plant.readings
