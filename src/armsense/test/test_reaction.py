@@ -315,6 +315,16 @@ def test_stop_goes_back_to_the_contact_but_not_against_a_joint_that_yields():
     np.testing.assert_allclose(directive.reference.q, yielded)      # given way: stays
 
 
+def test_stop_does_not_stay_where_a_misread_push_let_it_run_on_to():
+    m = machine('stop')
+    m.step(at(dq=[0, -1.0, 0, 0]), -0.2 * PUSH, HIT, DT)           # of the wrong sign at first
+    deeper = at(HOME - [0, 0.02, 0, 0], [0, -0.2, 0, 0])
+    assert m.step(deeper, -0.2 * PUSH, None, DT).reference.q[1] < HOME[1]
+    directive = m.step(deeper, PUSH, None, DT)
+    np.testing.assert_allclose(directive.reference.q, HOME)         # squeezed: back out
+    assert list(directive.anew) == [False, True, False, False]
+
+
 def test_a_hand_moves_the_place_to_hold():
     m = machine('stop')
     m.led_to(HOME + 0.3)                              # tracking: nothing to move

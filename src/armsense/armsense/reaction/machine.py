@@ -230,11 +230,15 @@ class ReactionMachine:
     def _stop(self, state: ArmState) -> Directive:
         """Back to the point of contact; a joint that has yielded further stays there."""
         yielded = (state.q - self._contact) * self._impulse > 0.0
-        self._hold = self._limits.inside(np.where(yielded, state.q, self._hold))
+        # The first moments may have misread the push, while the arm ran on into the obstacle.
+        stays = (self._hold - self._contact) * self._impulse > 0.0
+        place = np.where(yielded, state.q, np.where(stays, self._hold, self._contact))
+        before, self._hold = self._hold, self._limits.inside(place)
+        anew = self._hold != before
         # More than quiet_time: also without one a reaction lasts a cycle, and others notice it.
         if self._time > self.options.timeout or self._still_for > self.options.quiet_time:
-            return self._rest_at(self._hold, 'stopped')._replace(anew=yielded)
-        return Directive(self.phase, Reference.at_rest(self._hold), yielded)
+            return self._rest_at(self._hold, 'stopped')._replace(anew=anew)
+        return Directive(self.phase, Reference.at_rest(self._hold), anew)
 
     def _retract(self, residual: Array, dt: float) -> Directive:
         quiet = self._quiet_for > self.options.quiet_time
