@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-XML = ('urdf', 'sdf', 'ros2_control')           # languages whose words stand in quotes
+XML = ('urdf ', 'sdf ', 'ros2_control ')        # languages whose words stand in quotes
 Table = dict[str, dict[str, dict[str, str]]]    # part, place, name: text
 
 
@@ -95,7 +95,7 @@ def _leaves(block: dict) -> Iterator[str]:
 
 
 def xml_names(element: ElementTree.Element, language: str) -> Iterator[str]:
-    """Elements and attributes; below `<gazebo>` it is SDF, `<ros2_control>` has words of its own."""
+    """Elements and attributes; below `<gazebo>` it is SDF, `<ros2_control>` has its own words."""
     tag = element.tag
     yield f'{language} <{tag}>'
     yield from (f'{language} {tag} {attribute}' for attribute in element.attrib)
@@ -111,6 +111,31 @@ def xml_names(element: ElementTree.Element, language: str) -> Iterator[str]:
         yield from xml_names(child, inside)
 
 
+# -- RViz ----------------------------------------------------------------------------------------
+
+def rviz_names(tree: object, owner: str = 'file') -> Iterator[str]:
+    """Classes, properties with who has them, and values that are words of RViz."""
+    for item in tree if isinstance(tree, list) else ():
+        yield from rviz_names(item, owner)
+    if not isinstance(tree, dict):
+        return
+    if tree.get('Class'):
+        owner = tree['Class']
+        yield f'class {owner}'
+    for key, value in tree.items():
+        yield key if key in ('Class', 'Name', 'Enabled', 'Value') else f'{owner}: {key}'
+        if key.endswith('Policy') or value == '<Fixed Frame>' or key in ('Plane',
+                                                                        'Description Source'):
+            yield f'{key} = {value}'
+        # All topics are alike, whichever display has them.
+        yield from rviz_names(value, 'Topic' if key.endswith('Topic') else key)
+
+
+def marker_names(text: str) -> Iterator[str]:
+    """Types and actions of markers in the source of a node."""
+    yield from (f'Marker {word}' for word in re.findall(r'Marker\.([A-Z_]+)', text))
+
+
 # -- lookup --------------------------------------------------------------------------------------
 
 def missing(folder: Path) -> Iterator[str]:
@@ -120,8 +145,8 @@ def missing(folder: Path) -> Iterator[str]:
             repository, branch, path = place.split()
             found = _text(folder / repository, branch, path)
             for name, text in names.items():
-                language, *_, word = name.split()
-                if language in XML:
+                word = name.split()[-1]
+                if name.startswith(XML):
                     word = '"{}"'.format(word.strip('<>'))
                 if (text or word) not in found:
                     yield f'{part}: {name}: not in {place}'

@@ -1,10 +1,20 @@
 """Every name of another project that our files use stands in the table, with its place."""
 
+from pathlib import Path
 import xml.etree.ElementTree as ElementTree
 
-from public_names import controller_names, known, launch_names, ROOT, xml_names
+from public_names import (
+    controller_names,
+    known,
+    launch_names,
+    marker_names,
+    ROOT,
+    rviz_names,
+    xml_names,
+)
 import pytest
 import xacro
+import yaml
 
 from armsense.model import Arm
 from armsense.sim.gazebo_description import description
@@ -30,7 +40,15 @@ def ros2_control_names() -> set[str]:
             *xml_names(ElementTree.fromstring(text), 'urdf')} - gazebo_names()
 
 
-PARTS = {'gazebo': gazebo_names, 'ros2_control': ros2_control_names}
+def rviz_all_names() -> set[str]:
+    used = {*rviz_names(yaml.safe_load((ROOT / 'config' / 'armsense.rviz').read_text())),
+            *launch_names(ROOT / 'launch' / 'arm.launch.xml')}
+    for name in ('armsense_monitor/markers_node.py', 'armsense_collision/base_markers.py'):
+        used |= {*marker_names((ROOT / 'src' / Path(name).parent / name).read_text())}
+    return used
+
+
+PARTS = {'gazebo': gazebo_names, 'ros2_control': ros2_control_names, 'rviz': rviz_all_names}
 
 
 @pytest.mark.parametrize('part', PARTS)
