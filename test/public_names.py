@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-XML = ('urdf ', 'sdf ', 'ros2_control ')        # languages whose words stand in quotes
+XML = ('urdf ', 'sdf ', 'srdf ', 'ros2_control ')   # languages whose words stand in quotes
 Table = dict[str, dict[str, dict[str, str]]]    # part, place, name: text
 
 
@@ -134,6 +134,25 @@ def rviz_names(tree: object, owner: str = 'file') -> Iterator[str]:
 def marker_names(text: str) -> Iterator[str]:
     """Types and actions of markers in the source of a node."""
     yield from (f'Marker {word}' for word in re.findall(r'Marker\.([A-Z_]+)', text))
+
+
+# -- MoveIt --------------------------------------------------------------------------------------
+
+def parameter_names(path: Path) -> Iterator[str]:
+    """Parameters of a file for any node, without names that we give, and values from MoveIt."""
+    def walk(block: dict, above: str) -> Iterator[str]:
+        given = block.get('controller_names', [])
+        for name, value in block.items():
+            own = name in given or re.fullmatch(r'joint\d|arm|RRTConnect', name)
+            here = above if own else f'{above} {name}'
+            if not own:
+                yield f'parameter{here}'
+            if isinstance(value, dict):
+                yield from walk(value, here)
+            yield from (f'value {word}' for word in (value if isinstance(value, list) else [value])
+                        if isinstance(word, str) and ('/' in word or '::' in word
+                                                      or name == 'type'))
+    yield from walk(yaml.safe_load(path.read_text())['/**']['ros__parameters'], '')
 
 
 # -- lookup --------------------------------------------------------------------------------------

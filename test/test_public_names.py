@@ -8,6 +8,7 @@ from public_names import (
     known,
     launch_names,
     marker_names,
+    parameter_names,
     ROOT,
     rviz_names,
     xml_names,
@@ -48,7 +49,17 @@ def rviz_all_names() -> set[str]:
     return used
 
 
-PARTS = {'gazebo': gazebo_names, 'ros2_control': ros2_control_names, 'rviz': rviz_all_names}
+def moveit_names() -> set[str]:
+    used = {*launch_names(ROOT / 'launch' / 'moveit.launch.xml')}
+    for path in (ROOT / 'config' / 'moveit').rglob('*.yaml'):
+        used |= {*parameter_names(path)}
+    for path in (ROOT / 'config' / 'moveit').rglob('*.srdf'):
+        used |= {*xml_names(ElementTree.parse(path).getroot(), 'srdf')}
+    return used
+
+
+PARTS = {'gazebo': gazebo_names, 'ros2_control': ros2_control_names, 'rviz': rviz_all_names,
+         'moveit': moveit_names}
 
 
 @pytest.mark.parametrize('part', PARTS)
