@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 from public_names import ROOT
 import pytest
+import rclpy
 from self_collisions import disabled, Shapes
 import yaml
 
@@ -127,3 +128,28 @@ def test_the_launch_file_finds_its_files():
             for source in sources:
                 path = source.replace('$(var files)/', '').replace('$(var arm)', arm)
                 assert (FOLDER / path.replace('$(var controllers)', kind)).is_file(), path
+
+
+@pytest.mark.parametrize('arm', ARMS)
+def test_a_node_takes_the_files_as_its_parameters(arm):
+    words = ['--ros-args']
+    for path in (f'{arm}/kinematics.yaml', f'{arm}/joint_limits.yaml', 'ompl_planning.yaml',
+                 f'{arm}/moveit_controllers_armsense.yaml', 'move_group.yaml'):
+        words += ['--params-file', str(FOLDER / path)]
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    try:
+        node = rclpy.create_node('move_group', context=context, cli_args=words,
+                                 automatically_declare_parameters_from_overrides=True)
+        value = {name: parameter.value for name, parameter
+                 in node.get_parameters_by_prefix('').items()}
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+    manager = 'moveit_simple_controller_manager'
+    assert value[f'{manager}.controller_names'] == ['follow_joint_trajectory']
+    assert value[f'{manager}.follow_joint_trajectory.action_ns'] == ''
+    assert value['planning_pipelines'] == ['ompl']
+    assert value['ompl.planner_configs.RRTConnect.range'] == 0.0
+    limits = 'robot_description_planning.joint_limits'
+    assert isinstance(value[f'{limits}.joint1.max_velocity'], float)   # an int is not read
