@@ -166,10 +166,15 @@ def test_the_description_has_the_interfaces_that_the_controllers_claim(arm, hard
 
 def test_gazebo_feels_the_force_under_the_base():
     robot = description('laas4', 'gazebo')
-    sensor = robot.find("gazebo[@reference='world_joint']/sensor")
+    sensor = robot.find("gazebo[@reference='base_joint']/sensor")
     assert sensor.get('type') == 'force_torque'
     assert sensor.find('force_torque/measure_direction').text == 'child_to_parent'
-    assert robot.find("joint[@name='world_joint']").get('type') == 'fixed'
+    joint = robot.find("joint[@name='base_joint']")
+    assert joint.get('type') == 'fixed'
+    # Its system looks both links up in the model; a joint on the world itself has no sensor.
+    for side in ('parent', 'child'):
+        link = robot.find(f"link[@name='{joint.find(side).get('link')}']")
+        assert float(link.find('inertial/mass').get('value')) > 0.0
     systems = {p.get('filename') for p in ElementTree.parse(
         ROOT / 'config' / 'worlds' / 'obstacles.sdf').iter('plugin')}
     assert 'gz-sim-forcetorque-system' in systems

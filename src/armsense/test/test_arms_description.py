@@ -140,9 +140,10 @@ def test_topic_plugin_sends_every_command():
 
 def test_gazebo_holds_the_base_and_starts_the_controllers():
     root = description('laas4', hardware='gazebo', controllers='/some/controllers.yaml')
-    fixed = next(j for j in root.findall('joint') if j.get('name') == 'world_joint')
-    assert (fixed.find('parent').get('link'), fixed.find('child').get('link')) == ('world',
-                                                                                   'base_link')
+    ends = {joint.get('name'): (joint.find('parent').get('link'), joint.find('child').get('link'))
+            for joint in root.findall('joint')}
+    assert ends['world_joint'] == ('world', 'stand')
+    assert ends['base_joint'] == ('stand', 'base_link')     # with the sensor
     assert root.find('gazebo/plugin/parameters').text == '/some/controllers.yaml'
     assert root.find('link[@name="base_link"]/inertial') is not None   # else Gazebo drops the arm
 

@@ -199,6 +199,15 @@ def test_every_node_gets_an_arm_of_ones_own(installed, name, arguments, arm) -> 
             assert process.parameters['arm'] == arm, process.name
 
 
+@pytest.mark.parametrize(('hardware', 'by_itself'), [
+    ('sim', True), ('gazebo', True), ('spi', False), ('can', False), ('ros2_control', False)])
+def test_only_an_arm_that_is_not_real_enables_itself(installed, hardware, by_itself) -> None:
+    driver, = (process for process in load(
+        ROOT / 'launch/arm.launch.xml', {'hardware': hardware}, installed.environment)
+        if process.name in ('motor_board', 'ros2_control_bridge'))
+    assert driver.parameters['enable_on_start'] is by_itself
+
+
 def test_files_of_an_arm_reach_the_nodes_that_read_them(installed) -> None:
     names = {'gains': '1', 'detection': '2', 'cells': '3', 'cell_port': '4',
              'base_thresholds': '5', 'cell_source': 'can'}     # paths that look like numbers

@@ -90,9 +90,11 @@ def _residuals(model: Arm, history: ArmHistory) -> Iterator[Marker]:
         radius = THRESHOLD_RADIUS * float(np.clip(ratio, 0.02, FULLEST))
         yield _ball('residual', k, pose[:3, 3], radius, (*(RED if over else GREEN), 0.9))
         yield _ball('threshold', k, pose[:3, 3], THRESHOLD_RADIUS, (*GREY, 0.25))
-        text = _ball('residual_text', k, pose[:3, 3] + [0.0, 0.0, 1.5 * THRESHOLD_RADIUS], 0.015,
+        above = np.array([0.0, 0.0, 0.02 + max(radius, THRESHOLD_RADIUS)])   # not inside the ball
+        text = _ball('residual_text', k, pose[:3, 3] + above, 0.015,
                      (*(RED if over else GREY), 1.0))
         text.type = Marker.TEXT_VIEW_FACING
+        text.scale.x = text.scale.y = 0.0    # z is the height; RViz makes spaces x wide
         text.text = f'{model.joint_names[k]} {100.0 * ratio:.0f} %'
         yield text
 
