@@ -1,7 +1,5 @@
 """Errors that name the bad value and the valid ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import difflib
 

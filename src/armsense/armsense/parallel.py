@@ -1,7 +1,5 @@
 """Many independent tasks: in this process, on all cores, or on a Dask cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 import importlib

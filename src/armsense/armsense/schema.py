@@ -5,8 +5,6 @@ meaning. Unknown keys, missing keys, wrong types, values out of range and non-fi
 errors such as `laas4.yaml: joints.joint1.gear_ratio is -27.0; it must be > 0`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 import functools

@@ -5,8 +5,6 @@ the newest sample is the velocity. Of degree one (the thesis) it lags by the sam
 degree two it does not lag under constant acceleration, is noisier, and gives the acceleration.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ refused, and so is a name that is not this machine's: it may have been made to p
 page sends is checked before the server sees it. One malformed message costs its connection only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import ipaddress

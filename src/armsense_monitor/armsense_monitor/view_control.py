@@ -4,8 +4,6 @@ Who has entered the token that was printed at the start may do more than look. T
 made for each page alone, and do nothing without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import secrets
 import time

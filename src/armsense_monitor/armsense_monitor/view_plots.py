@@ -1,7 +1,5 @@
 """Time plots of the page, and its list of events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page: a 3-D scene, live plots, events, bags and buttons, served to any browser."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from pathlib import Path

@@ -5,8 +5,6 @@ then the residual counts. Cells that report themselves invalid, or that the othe
 are left out and named; with too few left the monitor says so instead of guessing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import contextlib
 from dataclasses import dataclass

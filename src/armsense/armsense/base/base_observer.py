@@ -12,8 +12,6 @@ the position (regression). All three are delayed until they belong to the same i
 W_ext = [F; p x F] is what a force F at p on the arm adds to the wrench on the support.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import NamedTuple

@@ -6,8 +6,6 @@ the offset follows the residual, but never faster than the cells may drift, and 
 something touches the arm.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ moved along the surface (Gauss-Newton), with the covariances of both residuals. 
 points inwards, and sideways force costs what the expected friction makes unlikely.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Readings of an inertial measurement unit to the motion of the base."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,8 +10,6 @@ pulse that is there lies within. It turns round where a limit is near, and stand
 its pulse was met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

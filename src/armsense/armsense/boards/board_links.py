@@ -1,7 +1,5 @@
 """Links to the boards of an arm over the bus that the user chose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from armsense.boards.arm_driver import BoardLink

@@ -1,7 +1,5 @@
 """Watches what one board answers and says when it can no longer be trusted."""
 
-from __future__ import annotations
-
 from armsense.boards.mode import Fault, FaultKind
 from armsense.boards.protocol.messages import BoardError, BoardState, RESISTANCE_PER_OHM
 from armsense.boards.transport.link import Exchange, Outcome

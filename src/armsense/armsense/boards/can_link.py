@@ -6,8 +6,6 @@ damping by an old velocity would be a constant push. The board's status comes on
 errors are therefore known within a second, while a silent bus is known within a few periods.
 """
 
-from __future__ import annotations
-
 from socket import socket
 from time import monotonic, perf_counter
 from typing import Any

@@ -11,8 +11,6 @@ states come in bursts, T is the period that most of the time is spent in, sum(T^
 effort acts as long as the pause that follows, and the median of the pauses would not show it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace

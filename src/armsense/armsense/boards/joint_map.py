@@ -4,8 +4,6 @@ q = offset + direction * motor_angle / gear_ratio
 torque = direction * torque_per_ampere * current
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isnan, nan, tau
 from typing import NamedTuple

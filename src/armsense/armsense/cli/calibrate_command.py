@@ -8,8 +8,6 @@ For example:
     calibrate --check --arm laas4 --quick --json
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -6,8 +6,6 @@ For example:
     campaign --arm biorob --collisions 40 --free-hours 0.05 --calibration-minutes 2
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 import json

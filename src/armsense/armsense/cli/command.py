@@ -1,7 +1,5 @@
 """What the commands of the suite share: how they speak and end, and options that several have."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Collection, Sequence
 import json

@@ -5,8 +5,6 @@
 Launch files take it in place of xacro; Gazebo then has the arm that the nodes believe in.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ For example:
     identify 'bags/*' --arm laas4 --fleet out/fleet [--jobs 8 | --dask tcp://host:8786]
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 import dataclasses

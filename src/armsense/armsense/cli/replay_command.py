@@ -6,8 +6,6 @@ For example:
     replay BAG --arm laas4 --rate 1 --csv out.csv --mcap out/replayed
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

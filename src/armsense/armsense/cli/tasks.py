@@ -3,8 +3,6 @@
 An arm is told by its name or yaml file, a model by its file; empty: the nominal model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone

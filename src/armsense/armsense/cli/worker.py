@@ -1,7 +1,5 @@
 """Heavy work in a process of its own: it tells its progress, and it can be stopped at any time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import multiprocessing
 from multiprocessing.connection import Connection

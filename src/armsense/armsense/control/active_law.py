@@ -1,7 +1,5 @@
 """The law that answers now: how another takes over, and how an arm that gives up lets go."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from armsense.control.config import ControllerConfig

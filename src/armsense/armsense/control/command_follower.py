@@ -11,8 +11,6 @@ more has died or has nothing to say: the arm comes to rest at the last position.
 are sent do not count: they cannot contradict the positions then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
 

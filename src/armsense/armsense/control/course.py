@@ -1,7 +1,5 @@
 """The goal that is driven, what comes after it, and what a collision leaves of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

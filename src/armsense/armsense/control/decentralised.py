@@ -1,7 +1,5 @@
 """Independent joints, closed on the boards through their gains (thesis 004, eqs. 4.4-4.5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

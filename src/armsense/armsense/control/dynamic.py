@@ -1,7 +1,5 @@
 """Laws that know the dynamics of a rigid arm: gravity, floating, computed torque, impedance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

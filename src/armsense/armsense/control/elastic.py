@@ -12,8 +12,6 @@ in `ElasticInverseDynamics`, which also feeds the motor torque of eq. 3.27 forwa
 theta run on the boards, those on q on the host.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import factorial
 

@@ -1,7 +1,5 @@
 """Goals: checked before they are driven, trajectories of waypoints, progress and result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

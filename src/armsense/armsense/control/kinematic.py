@@ -1,7 +1,5 @@
 """Laws that command velocities, followed on the boards (thesis 004, section 2.5; paper 001)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import Any

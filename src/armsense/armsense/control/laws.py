@@ -1,7 +1,5 @@
 """All control laws by name."""
 
-from __future__ import annotations
-
 from armsense.control.decentralised import PidPosition, PiVelocity
 from armsense.control.dynamic import ComputedTorque, Float, JointImpedance, PdGravity
 from armsense.control.elastic import ElasticInverseDynamics, ElasticState

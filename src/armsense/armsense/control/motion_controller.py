@@ -11,8 +11,6 @@ of one in motion the trajectory is known. So all that is driven was checked. Whe
 takes too long for that the arm stops on its path, and the goal begins there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple

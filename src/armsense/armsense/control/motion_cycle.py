@@ -1,7 +1,5 @@
 """One step of control: trajectory or reaction, law, limits. All of it in the loop's thread."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 import math

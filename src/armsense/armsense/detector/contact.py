@@ -13,8 +13,6 @@ the residual does not tell stays as uncertain as the prior, and is reported as n
 joints cannot give a force in space, and a force through the joints' axes gives nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Joint j is free while |r_j| <= constant_j + velocity_j |dq_j| + acceleration_j |ddq_j|.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

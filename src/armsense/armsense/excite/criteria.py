@@ -15,8 +15,6 @@ An optimiser minimises a logarithm of each, so that all have a similar scale; D 
 Every measure is a function of the eigenvalues of M, so that its gradient is V diag(slope) V^T.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ time limit, a cancel or Ctrl-C ends the search with the best one. The result dep
 only, unless the search was cut short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import math
 import time

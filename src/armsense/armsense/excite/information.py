@@ -10,8 +10,6 @@ as much as a regressor itself, 3 n + 1 calls per sample, and all samples go thro
 regressor is linear in the acceleration, so that there a difference of any size is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ in the least-squares sense are taken. Each joint is then scaled to fill its limi
 together until torques and clearances hold as well, so that the guess is feasible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 import time

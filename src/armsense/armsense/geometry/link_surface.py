@@ -3,8 +3,6 @@
 Cylinders, spheres and boxes; each can be sampled and can take a point to its surface.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Shapes of an arm's links from its URDF; whoever needs shapes takes them from here."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 import xml.etree.ElementTree as ElementTree

@@ -5,8 +5,6 @@ of motion is compared with what it was when the model was new; one window may ho
 that the median of several decides.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

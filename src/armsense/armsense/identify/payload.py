@@ -5,8 +5,6 @@ the load: more mass on the last link. Errors of the model itself cancel as far a
 alike.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

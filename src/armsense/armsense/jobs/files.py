@@ -3,8 +3,6 @@
 Several results that belong together appear together or not at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 import contextlib
 import glob

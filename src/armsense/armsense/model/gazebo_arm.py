@@ -12,8 +12,6 @@ Each joint has its rotor as on the real arm; joints before it feel the disc, too
 arm they do not.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 import xml.etree.ElementTree as ElementTree
 

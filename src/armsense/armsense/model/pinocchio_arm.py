@@ -1,7 +1,5 @@
 """An arm as Pinocchio sees it: its joints, frames, limits and kinematics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import functools
 

@@ -1,7 +1,5 @@
 """URDF text of an arm, from a URDF or xacro file, and the arm of which only that is known."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 import xml.etree.ElementTree as ElementTree

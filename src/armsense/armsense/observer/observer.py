@@ -3,8 +3,6 @@
 The residual tends to tau_ext of M(q) ddq + C(q, dq) dq + g(q) = tau_link + tau_ext.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 import math

@@ -1,7 +1,5 @@
 """Observers by name: of the generalised momentum, and direct."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import math
 

@@ -1,7 +1,5 @@
 """The state machine of reactions; `docs/reactions.md` has its diagram."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

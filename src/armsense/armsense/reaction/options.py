@@ -1,7 +1,5 @@
 """How an arm answers a collision: parameters, phases, what the controller shall follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple

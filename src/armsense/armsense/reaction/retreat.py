@@ -11,8 +11,6 @@ that yields as if it had a small part of its inertia M trembles, one with m = M 
 as k_o K_D T < 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ways that a reaction plans: back along what was just driven, and off a contact."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

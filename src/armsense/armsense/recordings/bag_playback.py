@@ -1,7 +1,5 @@
 """A bag in small steps: the messages that are due, as bytes, with topics as an arm names them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

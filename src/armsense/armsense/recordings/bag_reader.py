@@ -8,8 +8,6 @@ rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour a
 are averaged with the values, so nothing is shifted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

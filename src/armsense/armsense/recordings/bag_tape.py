@@ -1,7 +1,5 @@
 """Readings of an arm, how its base moved, and what its observer said, from a bag."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple

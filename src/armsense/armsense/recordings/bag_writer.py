@@ -1,7 +1,5 @@
 """A rosbag2 folder (MCAP) written without rosbag2: `ros2 bag` and Foxglove open it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bags of arms whose springs or strain gauges tell the torques on the links."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

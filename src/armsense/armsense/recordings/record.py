@@ -11,8 +11,6 @@ Attribute names are the message's: `record.seq`, `record.position` (an ndarray);
 `record.stamp_ns` (int, [ns]) and `record.frame_id`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 import struct
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The report as one HTML page that needs nothing beside itself."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -10,8 +10,6 @@ vector holds them, and turning is not offered.
 Obstacles, hands and pushes are given in the base frame, so they ride along.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ The same classes that the nodes wrap, called in the order of a lock-step cycle; 
 benchmarks and calibration, where a process boundary would only cost time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ A plant takes motor torques and advances time; it knows nothing of boards, messa
 and shares no mathematics with `armsense` beyond the numbers in the arm's yaml and URDF.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from typing import Any

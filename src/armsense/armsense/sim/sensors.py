@@ -3,8 +3,6 @@
 What the motor boards measure (encoders, currents) is emulated with the boards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math

@@ -7,8 +7,6 @@ one. Several contact points between one link and one obstacle count as one conta
 depth-weighted centre.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 import math
 from typing import NamedTuple

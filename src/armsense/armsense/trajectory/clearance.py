@@ -1,7 +1,5 @@
 """Distance of the links from the floor and from each other, from the URDF's collision shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

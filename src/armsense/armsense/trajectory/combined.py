@@ -1,7 +1,5 @@
 """Trajectories made of others: at another speed, one after the other, entered from a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ the motion keeps the shape of the waypoints: it does not swing past them, and tw
 mean rest between them. Without velocities it starts and ends at rest.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every trajectory offers, and the simplest of them: a sum of harmonics."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple, Protocol
 

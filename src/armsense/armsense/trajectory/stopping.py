@@ -1,7 +1,5 @@
 """Coming to rest smoothly: on the checked path, or joint by joint in the shortest time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

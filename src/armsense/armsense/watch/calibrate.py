@@ -1,7 +1,5 @@
 """Thresholds for a stated number of false alarms, and whether they keep it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ weighted regression (see `velocity`): the boards' own estimate is a filtered dif
 with a lag that differs between firmwares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """An emulated SPI board: sees frames, answers frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ After an error the board listens again in this order: system enable (clears the 
 reference of zero, motor enables.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from armsense.boards.emulator.core import BoardCore, BoardProfile

@@ -6,8 +6,6 @@ or takes them at run time. `FAULTS` lists every kind with its parameters::
     Fault('reply_bit_flip', board=1, start=2.0, duration=0.5, parameters={'probability': 0.1})
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf

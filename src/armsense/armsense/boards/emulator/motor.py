@@ -18,8 +18,6 @@ alignment), and relative to the first index pulse met once index-offset compensa
 jumps at that moment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, floor, tau
 

@@ -4,8 +4,6 @@
 gear shows as a moving arm, not as two mistakes that cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from heapq import heappop, heappush

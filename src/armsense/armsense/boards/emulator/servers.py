@@ -10,8 +10,6 @@ driver sends to every board once::
         plant.integrate(torque, dt)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import contextlib
 from pathlib import Path

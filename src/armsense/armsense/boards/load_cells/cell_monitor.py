@@ -1,7 +1,5 @@
 """Counts to newtons, tare, and cells that are dead, saturated or silent."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 import math

@@ -11,8 +11,6 @@ r"""Readings as lines of text, from a microcontroller on a serial line.
 Example: `LC,17,8388,-120,-,99*` and its checksum. A carriage return before the newline is allowed.
 """
 
-from __future__ import annotations
-
 import binascii
 from contextlib import suppress
 from glob import glob

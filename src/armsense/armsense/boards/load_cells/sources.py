@@ -18,8 +18,6 @@ ADS1220: the command RDATA (0x10) is answered by three bytes.
 Text lines of a microcontroller: see `serial_source`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 import struct

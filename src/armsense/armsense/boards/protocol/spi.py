@@ -19,8 +19,6 @@ Values that do not fit saturate, because a wrapped reference would send the moto
 a current limit is rounded down, because a limit must hold. NaN and infinity raise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any

@@ -6,8 +6,6 @@ SocketCAN tells it: an error frame arrives and `send` raises `CanOperationError`
 always ACTIVE.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 from struct import Struct

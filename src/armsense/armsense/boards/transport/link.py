@@ -7,8 +7,6 @@ frozen clock; the clock has 1 ms steps, so one repetition is normal at 1 kHz). A
 *rejected* when the index does not name the command before: the board did not accept that one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate

@@ -6,8 +6,6 @@ number alone says "no answer": the emulator drops frames without making the driv
 timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

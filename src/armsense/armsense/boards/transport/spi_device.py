@@ -3,8 +3,6 @@
 Whoever comes second is refused and told who came first.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 from glob import glob

@@ -11,8 +11,6 @@ equations, so the program has the size of the parameters, whatever the length of
 Clarabel takes it as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ away what earlier poses have said. Some parameters may be held (mask), all other
 so fast (rate limit, as a share of their scale per second).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

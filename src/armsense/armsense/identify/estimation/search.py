@@ -8,8 +8,6 @@ windows of a long recording, one at a time; only products of columns are kept, s
 not grow with the recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 import functools

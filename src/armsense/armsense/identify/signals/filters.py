@@ -5,8 +5,6 @@ held by static friction, whose torque may be anything within its limits: its equ
 while the rest lasts, but for joints that rest most of the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

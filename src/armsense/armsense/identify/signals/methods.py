@@ -14,8 +14,6 @@ over S periods (thesis 000, eqs. 4.45-4.46; the document prints q twice in 4.45)
 that of the mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ An arm is identified once, as it is; later its tool carries something unknown an
 not what it was. A recorder runs it and keeps what its boards said and what truly touched it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
