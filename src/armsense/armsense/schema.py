@@ -29,17 +29,7 @@ T = TypeVar('T')
 def quantity(default: Any = dataclasses.MISSING, *, unit: str = '', low: float | None = None,
              high: float | None = None, above: float | None = None,
              choices: tuple[str, ...] | None = None, text: str = '') -> Any:
-    """Field of a dataclass with unit, range and meaning.
-
-    Args:
-        default: Value where the file gives none.
-        unit: SI unit, for messages and documentation.
-        low: Smallest valid value.
-        high: Largest valid value.
-        above: Exclusive lower bound.
-        choices: Valid words.
-        text: Meaning, for documentation.
-    """
+    """Field of a dataclass: SI unit, range (`above` excludes its end) or words, and meaning."""
     metadata = {'unit': unit, 'low': low, 'high': high, 'above': above, 'choices': choices,
                 'text': text}
     if isinstance(default, (list, dict)):
@@ -115,13 +105,8 @@ def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: 
                   former: Sequence[str] = ()) -> T:
     """Instance of the dataclass `cls` from a yaml file with the keys `format` and `arm`.
 
-    Args:
-        cls: The dataclass.
-        path: The file.
-        what: It holds, with its article, for messages.
-        version: `format` that is known.
-        arm: A file of another arm is an error; None: any arm.
-        former: Keys of older files that mean nothing any more.
+    The file holds `what`, with its article, of this version; one of another arm is an error.
+    Former keys of older files mean nothing any more.
     """
     path = Path(path)
     data = read_yaml(path)

@@ -27,11 +27,9 @@ class PageGuard:
     """Rules for pages; tells each kind of breach once."""
 
     def __init__(self, hosts: Sequence[str], tell: Callable[[str], None]) -> None:
-        """Allow the names of this machine, and more.
+        """Allow the names of this machine, and more, such as that of a proxy.
 
-        Args:
-            hosts: Further names by which the page is reached, such as that of a proxy.
-            tell: Is given one sentence per kind of breach.
+        `tell` is given one sentence per kind of breach.
         """
         own = socket.gethostname().lower()
         self._given = {host.strip().lower() for host in hosts if host.strip()}

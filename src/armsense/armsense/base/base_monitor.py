@@ -236,11 +236,7 @@ class BaseMonitor:
     # -- offset ------------------------------------------------------------------------------
 
     def zero(self) -> str:
-        """Take the present rest as free of contact; returns what was done.
-
-        Raises:
-            ArmsenseError: The arm moves, has not rested long enough, or is nobody knows where.
-        """
+        """Take the present rest, if it has lasted, as free of contact; returns what was done."""
         if self.lost_zero:
             raise ArmsenseError(f'where the joints are is not known: {self.lost_zero}')
         rest = self._rest.mean()

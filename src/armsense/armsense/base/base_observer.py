@@ -42,7 +42,6 @@ class DelayLine:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
         self._times: list[float] = []
         self._values: list[Array] = []
         self._now = 0.0

@@ -200,7 +200,6 @@ class LayoutWatch:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
         self._forces.clear()
         self._predicted.clear()
         self._low: Array | None = None

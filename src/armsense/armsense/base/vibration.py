@@ -86,7 +86,6 @@ class VibrationFloor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all swings."""
         self._samples: deque[Array] = deque(maxlen=self._window)
         self._sum = np.zeros(self._k)
         self._waiting: deque[Array] = deque(maxlen=self._hold)

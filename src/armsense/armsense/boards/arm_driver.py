@@ -116,11 +116,7 @@ class ArmDriver(Arbiter):
     # -- the cycle ---------------------------------------------------------------------------
 
     def cycle(self) -> Reading | None:
-        """One exchange with every board.
-
-        Returns:
-            The arm's state, or None when a board gave no usable one in this period.
-        """
+        """One exchange with every board; None when one gave no usable state in this period."""
         self._next_cycle()
         self._check_rest()
         self._check_command()
@@ -249,13 +245,7 @@ class StartUp:
 
     def advance(self, states: Sequence[BoardState], position: Sequence[float],
                 now: int) -> bool | Fault:
-        """One period later: True when the arm is ready, a fault when it will not be.
-
-        Args:
-            states: Of every board.
-            position: Of the joints [rad], (n,).
-            now: Monotonic time [ns].
-        """
+        """One period later [ns]: True when the arm is ready, a fault when it will not be."""
         if (now - self._begun) * 1e-9 > self._settings.start_timeout:
             return self._timeout(states)
         if self._phase == 'aligning' and not self._missing(states, 'motor_ready'):

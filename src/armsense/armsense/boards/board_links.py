@@ -38,11 +38,7 @@ def spi_protocol(config: ArmConfig) -> SpiProtocol:
 
 
 def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
-    """One link per board of the arm.
-
-    Raises:
-        TransportUnavailable: A device or socket is not there.
-    """
+    """One link per board of the arm."""
     if wiring.hardware not in HARDWARE:
         raise UnknownName('hardware', wiring.hardware, HARDWARE)
     if wiring.bus not in BUSES:

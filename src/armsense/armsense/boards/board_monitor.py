@@ -67,11 +67,8 @@ class BoardMonitor:
                 position_may_jump: bool) -> Fault | None:
         """Take one exchange; what makes the board untrustworthy, if anything.
 
-        Args:
-            exchange: What came back.
-            now: Monotonic time of the host [ns].
-            driving: The driver believes that the motors are on.
-            position_may_jump: The encoder's zero is being moved on purpose.
+        `now` is the host's monotonic time [ns]; `driving`: the driver believes that the motors are
+        on; `position_may_jump`: the encoder's zero is being moved on purpose.
         """
         state = exchange.state
         self.fresh = exchange.outcome is Outcome.OK and state is not None

@@ -57,7 +57,6 @@ class CanLink:
         self._count = 0
 
     def close(self) -> None:
-        """Give the bus to others."""
         self._bus.shutdown()
         if self._lock is not None:
             self._lock.close()

@@ -70,7 +70,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     work = _check if options.check else _calibrate
     return answer('calibrate', lambda: work(options, console(options.json)), options.json,

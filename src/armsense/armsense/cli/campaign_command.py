@@ -61,7 +61,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     return answer('campaign', lambda: _run(options, console(options.json)), options.json,
                   'interrupted; the same command goes on from here')

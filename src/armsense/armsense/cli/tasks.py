@@ -71,10 +71,7 @@ def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -
 
 def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: int,
           namespace: str, tell: Tell) -> Outcome:
-    """Check the recording of a motion, and write into it what it is; a failed check is an error.
-
-    start: Stamp at which the motion of `file` began [s].
-    """
+    """Check the recording of a motion that began at a stamp [s], and write into it what it is."""
     loaded = Arm.load(arm, model or None)
     motion = read_motion(file, loaded.name).trajectory(periods)
     facts = BagFacts(

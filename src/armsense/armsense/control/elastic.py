@@ -72,7 +72,6 @@ class ElasticState(Law):
         self._n = n
 
     def reset(self, state: ArmState) -> None:
-        """Forget the integral."""
         self._integral = [0.0] * self._n
 
     def feedback(self, state: ArmState) -> tuple[Array, Array]:

@@ -38,7 +38,6 @@ class Kinematic(Law):
         self._position: list[float] | None = None
 
     def reset(self, state: ArmState) -> None:
-        """Start without integral."""
         self._position = state.theta.tolist()
 
     def halt(self, state: ArmState) -> None:
@@ -89,7 +88,6 @@ class KinematicJoint(Kinematic):
         self._coupled = self.drivetrain.elastic
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Velocity for the boards."""
         velocity = self.velocity(state, reference)
         if self._coupled:
             velocity = self.drivetrain.motor(np.array(velocity)).tolist()
@@ -225,7 +223,6 @@ class KinematicCartesian(Kinematic):
         self._middle = 0.5 * (lower + upper)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Velocity for the boards."""
         q, task, pull = state.q, reference.task, None
         if task is None:
             position, J = self.model.tool_kinematics(reference.q)
@@ -235,12 +232,9 @@ class KinematicCartesian(Kinematic):
         return self.follow(state, velocity.tolist(), self.zero, dt)
 
     def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
-        """Joint velocity that shall be driven [rad/s], (n,).
+        """Joint velocity that shall be driven at q [rad]: [rad/s], (n,).
 
-        Args:
-            q: Joint angles [rad], (n,).
-            task: Motion of the tool.
-            pull: Joint velocity for the null space [rad/s], (n,). None: to the mid-range.
+        `pull` is one for the null space; None: to the mid-range.
         """
         gains: KinematicCartesianGains = self.gains
         position, J = self.model.tool_kinematics(q)   # J: (3, n)

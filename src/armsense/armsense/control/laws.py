@@ -19,7 +19,6 @@ DYNAMIC_LAWS = ('pd_gravity', 'computed_torque', 'joint_impedance', 'elastic_sta
 
 
 def find_law(name: str) -> type[Law]:
-    """The class of a law."""
     if name not in LAWS:
         raise UnknownName('control law', name, LAWS)
     return LAWS[name]

@@ -220,16 +220,10 @@ class Detector:
 
     def step(self, residual: Array, dq: Array, dt: float,
              ddq: Array | None = None) -> Detection | None:
-        """One sample.
+        """The collision, in the sample in which it is decided; None in all others.
 
-        Args:
-            residual: [Nm], (n,).
-            dq: Joint velocities [rad/s], (n,).
-            dt: Time since the sample before [s].
-            ddq: Accelerations [rad/s^2], (n,), where the thresholds need them.
-
-        Returns:
-            The collision, in the sample in which it is decided; None in all others.
+        Residual [Nm], velocities [rad/s], `dt` [s] after the sample before, and accelerations
+        [rad/s^2] where the thresholds need them, (n,) each.
         """
         if math.isfinite(dt) and dt > 0.0:
             self.time += dt

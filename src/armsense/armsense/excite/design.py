@@ -58,15 +58,10 @@ def design_excitation(
 ) -> Design:
     """Design an excitation that starts and ends at rest and keeps all constraints.
 
-    Args:
-        model: The arm.
-        options: What and how; None: a D-optimal Fourier series of 10 s.
-        constraints: None: 90 % of the arm's limits, floor at the base, links 2 cm apart.
-        start: Pose at the beginning [rad], (n,). None: home, or the middle of the range.
-        end: Pose at the end, (n,). None: `start`.
-        rate: Of the recording [Hz]. None: of the yaml.
-        progress: Called after every accepted step.
-        cancelled: Asked once per step.
+    By default a D-optimal Fourier series of 10 s within 90 % of the arm's limits, floor at the
+    base, links 2 cm apart, from home, or the middle of the range, and back [rad], (n,), recorded
+    at the rate of the yaml [Hz]. `progress` is called after every accepted step, `cancelled` asked
+    once per step.
     """
     options = options or DesignOptions()
     constraints = constraints or Constraints.of(model)

@@ -33,7 +33,6 @@ class Parametrisation(ABC):
 
     @property
     def n(self) -> int:
-        """Number of joints."""
         return len(self.start)
 
     @property

@@ -51,11 +51,7 @@ class Shape:
 
 
 def link_shapes(model: Arm) -> dict[str, list[Shape]]:
-    """Collision shapes of every moving link; a link without one has an empty list.
-
-    Raises:
-        ArmsenseError: No link has a shape that is known.
-    """
+    """Collision shapes of every moving link; a link without one has an empty list."""
     full, found = read_shapes(model, meshes=False)
     shapes: dict[str, list[Shape]] = {name: [] for name in model.link_names}
     for body in found.geometryObjects:

@@ -138,11 +138,8 @@ class Arm(PinocchioArm):
                     motion: BaseMotion | None = None) -> Array:
         """Wrench of the moving links on their support, base frame [N, Nm], (6,).
 
-        Args:
-            q: Joint positions [rad], (n,).
-            dq: Joint velocities [rad/s], (n,).
-            ddq: Joint accelerations [rad/s^2], (n,).
-            motion: Of the base; None: it stands still.
+        Joint positions [rad], velocities and accelerations, (n,) each; the base stands still or
+        moves.
         """
         tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq, motion))
         return -np.array(tau[:6])
@@ -261,12 +258,10 @@ class Arm(PinocchioArm):
 
     def with_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
                      inertia: ArrayLike | None = None) -> Arm:
-        """The same arm carrying a body.
+        """The same arm carrying a body of a mass [kg] in its tool; 0: nothing.
 
-        Args:
-            mass: [kg]; 0 carries nothing.
-            center: Centre of mass in the tool frame [m], (3,).
-            inertia: About that centre, tool axes [kg m^2], (3, 3). None: a point mass.
+        Its centre of mass is in the tool frame [m], (3,), its inertia about that centre in tool
+        axes [kg m^2], (3, 3); None: a point mass.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
@@ -290,11 +285,7 @@ class Arm(PinocchioArm):
 
 
 def carrying(model: Arm, message: Any) -> Arm:
-    """The arm with what a `geometry_msgs/InertiaStamped` says in its tool.
-
-    Raises:
-        ArmsenseError: The message is given in another frame, or no body is like that.
-    """
+    """The arm with what a `geometry_msgs/InertiaStamped` says in its tool."""
     frame, body = message.header.frame_id, message.inertia
     if frame not in ('', model.tool_frame):
         raise ArmsenseError(f'payload in the frame {frame!r}; it must be in that of the tool, '

@@ -42,14 +42,9 @@ class BaseMotion(NamedTuple):
                angular_acceleration: ArrayLike = (0.0, 0.0, 0.0), *,
                rotation: ArrayLike | None = None,
                position: ArrayLike = (0.0, 0.0, 0.0)) -> BaseMotion:
-        """From the readings of a unit fixed to the base.
+        """From readings of a unit fixed to the base [m/s^2], [rad/s], [rad/s^2], in its own axes.
 
-        Args:
-            specific_force: [m/s^2], axes of the unit.
-            angular_velocity: [rad/s], axes of the unit.
-            angular_acceleration: [rad/s^2], axes of the unit.
-            rotation: Axes of the unit in the base frame, (3, 3); None: the same axes.
-            position: Of the unit in the base frame [m].
+        Its axes, (3, 3), None: the same, and its position [m] are those in the base frame.
         """
         R = np.eye(3) if rotation is None else np.asarray(rotation, float)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6):

@@ -216,7 +216,6 @@ class ModelFile:
         return schema.read_arm_file(cls, path, 'a model', FORMAT, arm, former=('ripples',))
 
     def write(self, path: str | Path) -> None:
-        """Write whole or not at all."""
         schema.write_yaml(self, Path(path))
 
     def apply(self, model: Arm) -> Arm:

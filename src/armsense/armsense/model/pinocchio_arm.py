@@ -21,16 +21,11 @@ class PinocchioArm:
                  gravity: ArrayLike = (0.0, 0.0, -9.81), armature: ArrayLike | None = None,
                  tool_frame: str | None = None, name: str = '',
                  config: ArmConfig | None = None) -> None:
-        """Build from URDF text.
+        """Build from URDF text; joints that are not named are locked at zero, None: all move.
 
-        Args:
-            urdf: URDF text.
-            joint_names: Joints that move, in order; the others are locked at zero. None: all.
-            gravity: [m/s^2] in the base frame, (3,).
-            armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
-            tool_frame: Frame of the tool; None: the last frame.
-            name: Name of the arm, for messages.
-            config: The arm's yaml; None: rigid joints without gears, friction and home.
+        Gravity in the base frame [m/s^2], (3,); reflected rotor inertia [kg m^2], (n,); the tool
+        is by default the last frame. Without the arm's yaml joints are rigid, without gears,
+        friction and home.
         """
         self._model = _reduced(_parse(urdf), joint_names)
         self._model.gravity.linear = np.asarray(gravity, float)

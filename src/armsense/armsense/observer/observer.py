@@ -102,16 +102,10 @@ class Observer(ABC):
             self._anchored = True
 
     def step(self, q: Array, dq: Array, tau_link: Array, dt: float) -> Array:
-        """One sample.
+        """The residual [Nm], (n,), to be read only, `dt` [s] after the sample before.
 
-        Args:
-            q: Joint positions [rad], float64 (n,).
-            dq: Joint velocities [rad/s], (n,).
-            tau_link: Torque on the link side of the drive, friction taken off [Nm], (n,).
-            dt: Time since the sample before [s].
-
-        Returns:
-            The residual [Nm], (n,), to be read only.
+        Positions [rad], float64, and velocities [rad/s] of the joints; torque on the link side of
+        the drive, friction taken off [Nm]; (n,) each.
         """
         if tau_link.shape != self._shape:  # Pinocchio checks the other two
             raise BadValue('shape of tau_link', tau_link.shape, f'{self._shape}')

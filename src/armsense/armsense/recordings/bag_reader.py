@@ -58,11 +58,8 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
              most_rows: int = MOST) -> Signals:
     """Signals of `joints` from the topic of the robot file, in bounded memory.
 
-    Args:
-        path: File or folder.
-        source: Topic and names; no topic: that of the only motor states.
-        joints: Names of the joints.
-        most_rows: Samples that are kept; more are averaged in groups.
+    Without a topic it is that of the only motor states; samples beyond `most_rows` are averaged in
+    groups.
     """
     notes: list[str] = []
     topics: dict[str, str] = {}

@@ -31,7 +31,6 @@ REASONS = {
 
 
 def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
-    """Everything that the report says."""
     model = job.model
     facts: dict[str, Any] = {
         'robot': job.subject.arm.name,

@@ -64,7 +64,6 @@ class MujocoPlant:
 
     @property
     def state(self) -> PlantState:
-        """State now."""
         return self._coordinates.state(self.data.time, self._qpos, self._qvel)
 
     @property
@@ -74,7 +73,6 @@ class MujocoPlant:
 
     @property
     def obstacles(self) -> dict[str, Obstacle]:
-        """Obstacles by name."""
         return dict(self._around.obstacles)
 
     @property
@@ -182,15 +180,9 @@ class MujocoPlant:
                        exponent: float = 1.0, friction: float = 0.0) -> None:
         """Put a fixed sphere or box into the world; an obstacle of that name is replaced.
 
-        Args:
-            name: Of the obstacle.
-            position: Of its centre [m], world frame, (3,).
-            radius: Of a sphere [m].
-            box: Full sides of a box [m], along the world's axes.
-            stiffness: [N/m]; None: rigid (as stiff as can be simulated).
-            dissipation: Alpha of Hunt and Crossley [s/m].
-            exponent: Of the contact law.
-            friction: Coefficient between obstacle and arm.
+        Its centre [m], world frame, (3,); radius [m] of a sphere or full sides [m] of a box along
+        the world's axes. Stiffness [N/m], None: rigid (as stiff as can be simulated); dissipation
+        alpha [s/m] and exponent of Hunt and Crossley; friction between obstacle and arm.
         """
         material = HuntCrossley(RIGID if stiffness is None else stiffness, dissipation, exponent)
         self._place(Obstacle(name, np.asarray(position, float), radius, box, material, friction))
@@ -215,7 +207,6 @@ class MujocoPlant:
         self._around.move(name, position)
 
     def remove_obstacle(self, name: str) -> None:
-        """Take an obstacle away."""
         self._around.remove(name)
         self._use(self.arm.spec.compile())
 

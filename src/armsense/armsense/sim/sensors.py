@@ -32,7 +32,7 @@ class StrainGauges:
         self._step = 2.0 * full_scale / 2**bits
 
     def read(self, strain: Sequence[float]) -> list[float]:
-        """Readings [1], (n,); 0 where there is no gauge."""
+        """Readings, (n,); 0 where there is no gauge."""
         if self._none:
             return [0.0] * len(strain)
         return [self._reading(float(value)) if present else 0.0

@@ -22,13 +22,7 @@ class Clearance:
     """
 
     def __init__(self, model: Arm, *, floor: float | None, self_distance: float) -> None:
-        """Collect the shapes.
-
-        Args:
-            model: The arm; its URDF holds the shapes.
-            floor: Height that no moving link may go below [m], base frame. None: no floor.
-            self_distance: Smallest distance between links [m].
-        """
+        """Smallest distance of links and height that none goes below [m]; None: no floor."""
         self.floor, self.self_distance = floor, self_distance
         full, shapes = read_shapes(model)
         for shape in shapes.geometryObjects:
@@ -160,10 +154,7 @@ class Guard:
     def allows(self, before: Array, q: Array, way: Array | None = None) -> bool:
         """The arm may go from one place to another: there is room where it stops, or more there.
 
-        Args:
-            before: Where it is [rad], (n,).
-            q: Where it goes [rad], (n,).
-            way: That it needs to stop from there [rad], (n,); None: it stops.
+        `way` is what it needs to stop from there; None: it stops; [rad], (n,) each.
         """
         end = q if way is None else q + way
         if self._left(end) > 0.0:

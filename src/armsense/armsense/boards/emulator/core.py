@@ -69,11 +69,7 @@ PROFILES = {
 
 
 def profile_by_name(name: str, **changes: Any) -> BoardProfile:
-    """The profile called `name` with some fields changed, e.g. a shorter alignment.
-
-    Raises:
-        UnknownProtocol: names the valid ones.
-    """
+    """The profile called `name` with some fields changed, e.g. a shorter alignment."""
     if name not in PROFILES:
         raise UnknownProtocol(name, PROFILES)
     return replace(PROFILES[name], **changes)
@@ -90,14 +86,9 @@ class BoardCore:
         seed: int = 0, position_limits: PositionLimits = (None, None),
         start_timestamp_ms: int = 0,
     ) -> None:
-        """Make a board that has just been powered.
+        """Make a board that has just been powered, its clock at a value [ms].
 
-        Args:
-            profile: firmware behaviour, or the name of one.
-            motors: constants of the two motors.
-            seed: of the current noise.
-            position_limits: see `UnsafeFrames`; None for no limit.
-            start_timestamp_ms: value of the board's clock at power-up [ms].
+        The seed is that of the current noise; for position limits see `UnsafeFrames`.
         """
         self.profile = profile_by_name(profile) if isinstance(profile, str) else profile
         self.wire: list[WireAction] = []     # faults that are active on it
@@ -168,11 +159,9 @@ class BoardCore:
 
     @property
     def silence(self) -> float:
-        """Time since the last command [s]."""
         return self._silence_us * 1e-6
 
     def status(self) -> BoardStatus:
-        """Status word."""
         (one, two), (on_1, on_2), (ready_1, ready_2) = (
             self._encoders, self._motor_on, self._aligned)
         return _status(self.system_enabled, on_1, on_2, ready_1, ready_2, one.index_detected,

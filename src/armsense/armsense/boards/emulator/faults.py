@@ -221,15 +221,7 @@ ON_RACK = frozenset({'swapped_boards'})      # these act on the rack, not on one
 
 
 def check_fault(fault: Fault, buses: Sequence[str]) -> dict[str, Any]:
-    """Parameters of `fault`, defaults filled in.
-
-    Args:
-        fault: what is asked for.
-        buses: per board, `spi` or `can`.
-
-    Raises:
-        UnknownFault: name, parameter, board, motor or bus does not fit.
-    """
+    """Parameters of `fault`, defaults filled in; `buses` tells `spi` or `can` of every board."""
     kind = FAULTS.get(fault.name)
     if kind is None:
         raise UnknownFault(f'{fault.name!r}; known: {", ".join(sorted(FAULTS))}')

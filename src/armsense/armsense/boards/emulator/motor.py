@@ -107,8 +107,7 @@ class EmulatedMotor:
     def drive(self, command: References | None, shaft_velocity: float) -> float:
         """Run law and current loop over one step; None switches the bridge off.
 
-        Returns:
-            Mean torque on the shaft over the step [Nm].
+        Returns the mean torque on the shaft over the step [Nm].
         """
         if command is not None:
             reference = self._law(command)

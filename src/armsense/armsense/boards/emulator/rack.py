@@ -36,11 +36,7 @@ class BoardRack:
 
     def __init__(self, boards: Sequence[EmulatedBoard] | Sequence[EmulatedCanBoard],
                  faults: Iterable[Fault] = (), seed: int = 0) -> None:
-        """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector.
-
-        Raises:
-            UnknownFault: a fault does not fit the boards.
-        """
+        """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector."""
         self.boards = tuple(boards)
         self.time = 0.0                          # [s] emulated
         self.events: list[FaultEvent] = []       # everything the injector did
@@ -60,11 +56,7 @@ class BoardRack:
             self.inject(fault)
 
     def inject(self, fault: Fault) -> None:
-        """Schedule a fault; one whose start has passed begins with the next step.
-
-        Raises:
-            UnknownFault: it does not fit the boards.
-        """
+        """Schedule a fault; one whose start has passed begins with the next step."""
         parameters = check_fault(fault, [board.bus for board in self.boards])
         random = Random(f'{self._seed}/{next(self._order)}/{fault.name}/{fault.board}')
         action = FAULTS[fault.name].make(parameters, random)
@@ -88,16 +80,10 @@ class BoardRack:
 
     def step(self, dt: float, shaft_position: Sequence[float],
              shaft_velocity: Sequence[float]) -> list[float]:
-        """Advance all boards by `dt` [s].
+        """Mean torques of the motor shafts over the next `dt` [s]: [Nm], (2 N,).
 
-        Args:
-            dt: length of the plant's next step.
-            shaft_position: absolute motor-shaft angles now [rad] (2 N,); plain floats are
-                several times as fast as those of numpy.
-            shaft_velocity: their velocities [rad/s] (2 N,).
-
-        Returns:
-            Mean motor-shaft torques over the next `dt` [Nm] (2 N,).
+        Absolute angles [rad] and velocities [rad/s] of the shafts now, (2 N,); plain floats are
+        several times as fast as those of numpy.
         """
         # A product instead of a sum: an hour of 1 ms steps must not drift.
         if dt != self._dt:
@@ -163,16 +149,10 @@ class ArmRack:
     def __init__(self, config: ArmConfig, bus: str = 'spi', *, seed: int = 0,
                  alignment: float = 3.0, noise: bool = True, faults: Iterable[Fault] = (),
                  limits: tuple[Sequence[float], Sequence[float]] | None = None) -> None:
-        """Make the boards that the arm file names.
+        """Make the boards that the arm file names, on the bus 'spi' or 'can'.
 
-        Args:
-            config: The arm.
-            bus: 'spi' or 'can'.
-            seed: Of noise and faults.
-            alignment: How long a motor aligns after the first enable [s].
-            noise: False: ideal current sensors.
-            faults: Schedule of the fault injector.
-            limits: Joint limits (lower, upper) [rad], to count unsafe position references.
+        Motors align for `alignment` [s] after the first enable; without noise current sensors are
+        ideal. Joint limits (lower, upper) [rad] serve to count unsafe position references.
         """
         name = config.boards.protocol if config.boards else 'uomodri'
         if bus == 'can':
@@ -198,17 +178,10 @@ class ArmRack:
     def step(self, dt: float, position: Sequence[float], velocity: Sequence[float],
              joint_position: Sequence[float] | None = None,
              strain: Sequence[float] | None = None) -> list[float]:
-        """Advance the boards by `dt` [s].
+        """Motor torques over the next `dt` [s], joint side, friction not removed [Nm], (n,).
 
-        Args:
-            dt: Length of the plant's next step.
-            position: Motor angles, joint side [rad], (n,); plain floats, as for `BoardRack`.
-            velocity: Motor velocities, joint side [rad/s], (n,).
-            joint_position: Link-side angles [rad], (n,), for arms with encoders there.
-            strain: Strain at the gauges, (n,), for arms that have them.
-
-        Returns:
-            Motor torques, joint side, friction not removed [Nm], (n,).
+        Motor angles [rad] and velocities [rad/s], joint side, as plain floats, (n,); link-side
+        angles and strains for arms with encoders and gauges there.
         """
         if joint_position is not None:
             for k, adc, number, counts_per_turn in self._encoders:

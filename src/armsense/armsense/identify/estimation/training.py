@@ -266,11 +266,8 @@ def wrong_wiring(model: Arm, motions: Sequence[Motion], torques: Sequence[Array]
                  cutoff: float) -> tuple[str, ...]:
     """What seems to be connected wrongly, in words; the clearest cause of each joint only.
 
-    Args:
-        model: Nominal masses, true gravity.
-        motions: Smooth.
-        torques: Measured, on the clocks of the motions [Nm], (N, n) each.
-        cutoff: Of the torque band [Hz].
+    Smooth motions and torques [Nm], (N, n), of an arm of nominal masses and true gravity, in a
+    band [Hz].
     """
     n = model.n
     same = list(range(n))
@@ -330,12 +327,8 @@ def _missed(model: Arm, motions: Sequence[Motion], torques: Sequence[Array], cut
 def silent_joints(recordings: Sequence[Recording], expected: Array, cutoff: float) -> Array:
     """Joints whose torque, measured and expected, drowns in the noise of its sensor, bool (n,).
 
-    The noise within the band is taken to be as dense as it is above.
-
-    Args:
-        recordings: On a regular clock.
-        expected: RMS of what the nominal masses need [Nm], (n,).
-        cutoff: Of the torque band [Hz].
+    The noise within the band [Hz] is taken to be as dense as it is above. Expected is the RMS of
+    what the nominal masses need [Nm], (n,).
     """
     noise = np.zeros(len(expected))
     torque = np.zeros(len(expected))

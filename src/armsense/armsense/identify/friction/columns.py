@@ -70,10 +70,8 @@ class DriveColumns:
     def columns(self, dq: Array, ddq: Array, load: Array | None = None) -> Array:
         """Torque at the joints per coefficient, (N, n) -> (N, n, terms k).
 
-        Args:
-            dq: Joint velocities, (N, n).
-            ddq: Joint accelerations, (N, n).
-            load: Torque on links and rotors of a first model [Nm], (N, n); None: no load terms.
+        `load` is the torque on links and rotors of a first model [Nm], (N, n); None: no load
+        terms.
         """
         v, a = dq @ self.axes.T, ddq @ self.axes.T                       # (N, k)
         force = np.zeros_like(v) if load is None else np.abs(load @ self.axes.T)

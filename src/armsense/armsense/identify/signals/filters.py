@@ -83,12 +83,9 @@ def decimate(recording: Recording, rate: float) -> Recording:
 
 
 def motion(recording: Recording, cutoff: float, velocity: str = 'position') -> Motion:
-    """Filtered positions, velocities and accelerations of a regular recording.
+    """Low-passed [Hz] positions, velocities and accelerations of a regular recording.
 
-    Args:
-        recording: On a regular clock.
-        cutoff: Of the low-pass [Hz].
-        velocity: 'measured' starts from the measured velocities, 'position' from the positions.
+    They start from the 'measured' velocities or from the 'position'.
     """
     if velocity not in ('measured', 'position'):
         raise UnknownName('source of velocity', velocity, ('measured', 'position'))
