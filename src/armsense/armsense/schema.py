@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import yaml
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
 from armsense.types import Array
 
 T = TypeVar('T')
@@ -172,8 +172,7 @@ def _convert_dataclass(cls: type, value: Any, where: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     separator = ': ' if where.endswith('.yaml') else '.'
     for key in value:
-        if key not in fields:
-            raise UnknownName('key', key, fields, where)
+        check_known('key', key, fields, where)
     required = [name for name, field in fields.items() if field.default is dataclasses.MISSING
                 and field.default_factory is dataclasses.MISSING]
     arguments = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armsense import schema
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
 from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
@@ -53,8 +53,7 @@ def design(arm: str, out: str, model: str, options: dict[str, Any], tell: Tell) 
 def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -> Outcome:
     """Identify by one of `METHODS` and write model and report; tells (share, step)."""
     from armsense.report.page import write_all
-    if method not in METHODS:
-        raise UnknownName('method', method, METHODS)
+    check_known('method', method, METHODS)
     if not bags:
         raise ArmsenseError('no bag is given')
     check_target(Path(out), 'model.yaml')

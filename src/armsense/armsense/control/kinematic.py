@@ -7,19 +7,12 @@ from typing import Any
 from eigenpy import SelfAdjointEigenSolver
 import numpy as np
 
+from armsense.control.decentralised import PiVelocityGains
 from armsense.control.law import Gain, Law
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Array, Command, constant, Reference, TaskReference
-
-
-@dataclass(frozen=True, kw_only=True)
-class VelocityGains:
-    """PI velocity loop on the boards."""
-
-    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
-    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
 
 
 class Kinematic(Law):
@@ -67,7 +60,7 @@ class Kinematic(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinematicJointGains(VelocityGains):
+class KinematicJointGains(PiVelocityGains):
     """Outer loop on the position error, inner loop on the velocity error."""
 
     position: Gain = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
@@ -195,7 +188,7 @@ class OscillationDamping(KinematicJoint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinematicCartesianGains(VelocityGains):
+class KinematicCartesianGains(PiVelocityGains):
     """Outer loop on the tool position, inner loop on the joint velocities."""
 
     position: float = quantity(unit='1/s', low=0, high=200, text='K of the error decay')

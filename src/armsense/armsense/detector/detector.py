@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model.model_file import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array, Flags
@@ -292,6 +292,5 @@ def read_intent(text: str, joint_names: Sequence[str]) -> tuple[float, Flags]:
     if not 0.0 <= seconds <= LONGEST:
         raise BadValue('intended contact', text, f'seconds from 0 to {LONGEST:g}, then joints')
     for name in names:
-        if name not in joint_names:
-            raise UnknownName('joint', name, joint_names)
+        check_known('joint', name, joint_names)
     return seconds, np.array([not names or name in names for name in joint_names])

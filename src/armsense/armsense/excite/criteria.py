@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 from armsense.types import Array
 
 TINY = 1e-15     # smallest eigenvalue next to the largest, so that no logarithm is infinite
@@ -50,8 +50,7 @@ class Criterion(NamedTuple):
 
 def make_criterion(name: str) -> Criterion:
     """The criterion of this name."""
-    if name not in CRITERIA:
-        raise UnknownName('criterion', name, CRITERIA)
+    check_known('criterion', name, CRITERIA)
     return CRITERIA[name]
 
 

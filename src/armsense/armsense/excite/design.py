@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
@@ -143,8 +143,7 @@ def size_shape(kind: str, start: Array, end: Array, constraints: Constraints, *,
 
     Poses at both ends [rad], (n,); period [s]; the seed is that of the schedule of an APRBS.
     """
-    if kind not in KINDS:
-        raise UnknownName('kind of excitation', kind, KINDS)
+    check_known('kind of excitation', kind, KINDS)
     if kind in ('fourier', 'aprbs') and not np.array_equal(start, end):
         raise ArmsenseError(f'a {kind} motion ends where it starts; cosine_polynomial and '
                             'polynomial can end elsewhere')

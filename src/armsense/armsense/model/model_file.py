@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense import schema
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
 from armsense.schema import quantity
@@ -225,8 +225,7 @@ class ModelFile:
                 f'the model file is of arm {self.arm!r}; this arm is {model.name!r}')
         rows = model.parameters.reshape(model.n, len(PARAMETER_NAMES))
         for link, inertia in self.links.items():
-            if link not in model.link_names:
-                raise UnknownName('link', link, model.link_names, 'model file')
+            check_known('link', link, model.link_names, 'model file')
             rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
         config = self.apply_config(model.config)
         armature = np.array([joint.armature for joint in config.joints.values()])
@@ -238,8 +237,7 @@ class ModelFile:
         """The arm's configuration with identified drives, friction and gravity."""
         joints = dict(config.joints)
         for name in (*self.drives, *self.friction):
-            if name not in joints:
-                raise UnknownName('joint', name, joints, 'model file')
+            check_known('joint', name, joints, 'model file')
         for name, friction in self.friction.items():
             joints[name] = replace(joints[name], friction=friction)
         for name, drive in self.drives.items():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 import pinocchio as pin
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
 from armsense.model.arm_config import ArmConfig
 from armsense.types import Array
 
@@ -149,8 +149,7 @@ def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
     present = list(model.names)[1:]
     wanted = list(joint_names) if joint_names is not None else present
     for name in wanted:
-        if name not in present:
-            raise UnknownName('joint', name, present, 'URDF')
+        check_known('joint', name, present, 'URDF')
     locked = [model.getJointId(name) for name in present if name not in wanted]
     if locked:
         model = pin.buildReducedModel(model, locked, pin.neutral(model))

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model import Arm
 from armsense.observer.residual_filter import ResidualFilter
 from armsense.schema import quantity
@@ -47,8 +47,7 @@ class ObserverOptions:
         for kind, value, known in (('torque', self.torque, TORQUES),
                                    ('quadrature', self.quadrature, QUADRATURES),
                                    ('on_gap', self.on_gap, GAPS)):
-            if value not in known:
-                raise UnknownName(kind, value, known, 'observer')
+            check_known(kind, value, known, 'observer')
 
 
 DEFAULT_OPTIONS = ObserverOptions()

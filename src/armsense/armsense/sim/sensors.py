@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.model.arm_config import ArmConfig, LoadCellsConfig
 from armsense.schema import quantity
 from armsense.types import Array
@@ -105,8 +105,7 @@ class SimulatedCells:
 
     def fail(self, fault: str, cell: int, value: float = 0.0) -> None:
         """Let a cell fail; `value`: [N] of an offset, or the cell that it is swapped with."""
-        if fault not in FAULTS:
-            raise UnknownName('fault of a load cell', fault, FAULTS)
+        check_known('fault of a load cell', fault, FAULTS)
         if not 0 <= cell < self._m:
             raise BadValue('load cell', cell, f'0 ... {self._m - 1}')
         if fault == 'swapped':

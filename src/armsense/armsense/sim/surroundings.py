@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.sim.arm_spec import ARM, ArmSpec, OBSTACLE
 from armsense.types import Array
 
@@ -257,8 +257,7 @@ class Surroundings:
 
     def require(self, name: str) -> None:
         """Raise where there is no obstacle of that name."""
-        if name not in self.obstacles:
-            raise UnknownName('obstacle', name, self.obstacles)
+        check_known('obstacle', name, self.obstacles)
 
     def overlap(self, name: str) -> str:
         """Link that is inside an obstacle and how deep, as text; '' where none is."""

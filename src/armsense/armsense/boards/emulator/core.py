@@ -22,12 +22,8 @@ from typing import Any
 from armsense.boards.emulator.faults import WireAction
 from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
 from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
-from armsense.boards.protocol.messages import (
-    BoardError,
-    BoardStatus,
-    MotorCommand,
-    UnknownProtocol,
-)
+from armsense.boards.protocol.messages import BoardError, BoardStatus, MotorCommand
+from armsense.errors import check_known
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
 _NO_COMMAND = MotorCommand()
@@ -70,8 +66,7 @@ PROFILES = {
 
 def profile_by_name(name: str, **changes: Any) -> BoardProfile:
     """The profile called `name` with some fields changed, e.g. a shorter alignment."""
-    if name not in PROFILES:
-        raise UnknownProtocol(name, PROFILES)
+    check_known('protocol', name, PROFILES)
     return replace(PROFILES[name], **changes)
 
 

@@ -28,7 +28,7 @@ from armsense.boards.load_cells.serial_source import SerialSource
 from armsense.boards.transport.can_bus import open_can_bus
 from armsense.boards.transport.link import SpiTransport
 from armsense.boards.transport.spi_device import SpidevTransport
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.schema import quantity
 
 NOT_CONNECTED = -(2**31)
@@ -127,8 +127,7 @@ class SpiSource:
     """One converter per cell, each behind its own SPI transport."""
 
     def __init__(self, transports: Sequence[SpiTransport], converter: str) -> None:
-        if converter not in CONVERTERS:
-            raise UnknownName('converter', converter, CONVERTERS)
+        check_known('converter', converter, CONVERTERS)
         self._transports = tuple(transports)
         self._request, self._decode = CONVERTERS[converter]
         self.problems = {'not ready': 0}

@@ -41,7 +41,6 @@ from armsense.boards.protocol.messages import (
     read_status,
     RESISTANCE_PER_OHM,
     SwappedCrc,
-    UnknownProtocol,
     VELOCITY_PER_RAD_S,
     WrongLength,
 )
@@ -53,6 +52,7 @@ from armsense.boards.protocol.spi_fields import (
     read_gains,
     read_mode,
 )
+from armsense.errors import check_known
 
 # CRC-32/MPEG-2: polynomial 0x04C11DB7, start 0xFFFFFFFF, not reflected, no final xor. `zlib.crc32`
 # runs the same polynomial with reflected bits and a final xor. Feeding it bit-reversed bytes and
@@ -257,6 +257,5 @@ SPI_PROTOCOLS = {protocol.name: protocol for protocol in (
 
 
 def by_name(name: str) -> SpiProtocol:
-    if name not in SPI_PROTOCOLS:
-        raise UnknownProtocol(name, SPI_PROTOCOLS)
+    check_known('protocol', name, SPI_PROTOCOLS)
     return SPI_PROTOCOLS[name]

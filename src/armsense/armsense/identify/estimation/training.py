@@ -27,7 +27,7 @@ import numpy as np
 from scipy import signal
 from scipy.optimize import nnls
 
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.identify.estimation.feasible import MASS_FACTORS
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import (
@@ -86,13 +86,10 @@ class Options:
     terms: tuple[str, ...] | None = None   # of the drives; None: by cross-validation
 
     def __post_init__(self) -> None:
-        if self.preprocess not in PREPROCESSING:
-            raise UnknownName('preprocess', self.preprocess, PREPROCESSING)
-        if self.estimator not in ESTIMATORS:
-            raise UnknownName('estimator', self.estimator, ESTIMATORS)
+        check_known('preprocess', self.preprocess, PREPROCESSING)
+        check_known('estimator', self.estimator, ESTIMATORS)
         for term in self.terms or ():
-            if term not in TERMS:
-                raise UnknownName('drive term', term, TERMS)
+            check_known('drive term', term, TERMS)
 
 
 @dataclass(frozen=True)

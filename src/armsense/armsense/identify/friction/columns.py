@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 from armsense.types import Array
 
 TERMS = ('viscous', 'coulomb', 'inertia', 'offset', 'sqrt', 'quadratic', 'stribeck', 'load',
@@ -41,8 +41,7 @@ class DriveColumns:
 
     def __post_init__(self) -> None:
         for term in self.terms:
-            if term not in TERMS:
-                raise UnknownName('friction term', term, TERMS)
+            check_known('friction term', term, TERMS)
 
     @property
     def count(self) -> int:

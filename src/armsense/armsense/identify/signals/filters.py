@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.identify.signals.recording import Recording
 from armsense.types import Array
 
@@ -87,8 +87,7 @@ def motion(recording: Recording, cutoff: float, velocity: str = 'position') -> M
 
     They start from the 'measured' velocities or from the 'position'.
     """
-    if velocity not in ('measured', 'position'):
-        raise UnknownName('source of velocity', velocity, ('measured', 'position'))
+    check_known('source of velocity', velocity, ('measured', 'position'))
     if velocity == 'measured' and recording.dq is None:
         raise BadValue(f'{recording.name}: measured velocities', None, 'recorded')
     rate = recording.rate
