@@ -18,6 +18,7 @@ import typing
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 import yaml
 
 from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
@@ -250,3 +251,13 @@ def spread(name: str, values: Sequence[float], n: int) -> Array:
     if len(values) not in (1, n):
         raise BadValue(name, list(values), f'a list of {n} (or of one number for all joints)')
     return np.array(np.broadcast_to(np.array(values, float), n))
+
+
+def vector(what: str, values: ArrayLike, size: int) -> Array:
+    """A copy of the values, which must be finite numbers, as an array (size,)."""
+    array = np.array(values, float)
+    if array.shape != (size,):
+        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
+    if not np.isfinite(array).all():
+        raise BadValue(what, array.tolist(), 'finite')
+    return array

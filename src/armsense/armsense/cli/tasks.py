@@ -84,4 +84,3 @@ def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: in
     if said != 'ok':
         raise ArmsenseError(f'{bag} is no use for identification: {said}')
     return Outcome('; '.join(c.text for c in checks), str(bag))
-

@@ -27,8 +27,9 @@ import pinocchio as pin
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig
 from armsense.model.base_motion import BaseMotion
-from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, PinocchioArm, vector
+from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, PinocchioArm
 from armsense.model.robot_description import find_description, load_description
+from armsense.schema import vector
 from armsense.types import Array
 
 PARAMETER_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -172,22 +173,6 @@ class Arm(PinocchioArm):
         h[3:] += _cross(c, h[:3])
         weight = mass * self._model.gravity.linear
         return h, np.concatenate([weight, _cross(c, weight)])
-
-    def base_wrench_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Base-wrench regressors of N samples stacked sample by sample, (6 N, 10 n)."""
-        q, dq, ddq = self._batch(q, dq, ddq)
-        N = len(q)
-        pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (N, 1))
-        rest = np.zeros((N, 6))
-        Q, V, A = np.hstack([pose, q]), np.hstack([rest, dq]), np.hstack([rest, ddq])
-        out = np.empty((N, 6, PARAMETERS_PER_LINK * self.n))
-        model, data = self._floating, self._floating_data
-        regressor = pin.computeJointTorqueRegressor
-        Y = data.jointTorqueRegressor[:6, PARAMETERS_PER_LINK:]
-        for row, a, b, c in zip(out, Q, V, A, strict=True):
-            regressor(model, data, a, b, c)
-            np.negative(Y, out=row)
-        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
 
     def _float(self, q: Array, dq: Array, ddq: Array,
                motion: BaseMotion | None = None) -> tuple[Array, Array, Array]:

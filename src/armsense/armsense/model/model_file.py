@@ -13,6 +13,7 @@ from functools import cached_property
 import hashlib
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,11 +74,9 @@ class Thresholds:
     def scaled(self, factors: ArrayLike) -> Thresholds:
         """All three parts times a factor, scalar or (n,)."""
         factor = np.broadcast_to(np.asarray(factors, float), self.n)
-        constant, velocity, acceleration = self._parts
-        return replace(self, constant=tuple((factor * constant).tolist()),
-                       velocity=tuple((factor * velocity).tolist()) if self.velocity else (),
-                       acceleration=tuple((factor * acceleration).tolist())
-                       if self.acceleration else ())
+        parts = zip(('constant', 'velocity', 'acceleration'), self._parts, strict=True)
+        changed: Any = {name: tuple((factor * part).tolist()) for name, part in parts if len(part)}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ import pinocchio as pin
 
 from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import vector
 from armsense.types import Array
 
 PARAMETERS_PER_LINK = 10
@@ -110,13 +111,6 @@ class PinocchioArm:
         """Index of the last joint that moves a frame; -1: fixed to the base."""
         return int(self._model.frames[self._frame_id(frame)].parentJoint) - 1
 
-    def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
-        """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
-        frame_id = self._frame_id(self.tool_frame)
-        pin.forwardKinematics(self._model, self._data, q, dq, np.zeros(self.n))
-        return np.array(pin.getFrameClassicalAcceleration(
-            self._model, self._data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector)
-
     def _frame_id(self, frame: str) -> int:
         number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian
         if number is None:
@@ -173,13 +167,3 @@ def _floating_base(model: pin.Model) -> pin.Model:
     floating = pin.appendModel(root, model, frame_id, pin.SE3.Identity())
     floating.inertias[1] = pin.Inertia.Zero()   # appendModel brings the base link's own mass along
     return floating
-
-
-def vector(what: str, values: ArrayLike, size: int) -> Array:
-    """The values as an array of finite numbers, (size,)."""
-    array = np.asarray(values, float)
-    if array.shape != (size,):
-        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
-    if not np.isfinite(array).all():
-        raise BadValue(what, array.tolist(), 'finite')
-    return array

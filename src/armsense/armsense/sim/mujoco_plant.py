@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import vector
 from armsense.sim.arm_spec import ArmSpec
 from armsense.sim.coordinates import Coordinates, PlantState, Readings
 from armsense.sim.stable_step import stable_step
@@ -24,7 +25,6 @@ from armsense.sim.surroundings import (
     Obstacle,
     RIGID,
     Surroundings,
-    vector3,
 )
 from armsense.types import Array
 
@@ -121,9 +121,7 @@ class MujocoPlant:
         Springs and beams are put in balance with gravity, and the motors hold the arm until the
         first step.
         """
-        goal = np.asarray(q, float)
-        if goal.shape != (self.n,) or not np.isfinite(goal).all():
-            raise BadValue('joint positions', goal.tolist(), f'{self.n} finite numbers')
+        goal = vector('joint positions', q, self.n)
         mujoco.mj_resetData(self.model, self.data)
         self._around.release()
         self._qpos[self._motor] = goal
@@ -165,13 +163,13 @@ class MujocoPlant:
         Gravity less the acceleration of the base is how a base moves that does not turn; see
         `armsense.sim.carrier`.
         """
-        self._gravity = self.model.opt.gravity[:] = vector3('gravity', gravity)
+        self._gravity = self.model.opt.gravity[:] = vector('gravity', gravity, 3)
 
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Let the tool carry a point mass [kg] at `center` [m] in the tool frame; 0: nothing."""
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
-        self.arm.set_payload(mass, vector3('payload center', center))
+        self.arm.set_payload(mass, vector('payload center', center, 3))
         self._use(self.arm.spec.compile())
 
     def place_obstacle(self, name: str, position: ArrayLike, *, radius: float | None = None,

@@ -8,7 +8,7 @@ import pinocchio as pin
 from armsense.geometry.urdf_shapes import link_name, read_shapes
 from armsense.model import Arm
 from armsense.trajectory.limits import Violation
-from armsense.trajectory.reference import sample_grid, Samples, Trajectory
+from armsense.trajectory.reference import sample_grid, Trajectory
 from armsense.types import Array
 
 LINE_STEP = 0.01   # [rad] along which a straight line is looked at
@@ -72,31 +72,35 @@ class Clearance:
     def check(self, trajectory: Trajectory, step: float = 0.02) -> list[Violation]:
         """Worst sample below the floor and worst sample too close to itself, if any."""
         samples = sample_grid(trajectory, step)
+        return self.check_path(samples.t, samples.q)
+
+    def check_path(self, t: Array, q: Array) -> list[Violation]:
+        """As `check`, of joint positions [rad], (N, n), at times [s], (N,)."""
         found = []
         if self.floor is not None:
-            found += self._worst('floor', samples, self.lowest_point, self.floor)
-        return found + self._worst('self-distance', samples, self.smallest_distance,
+            found += self._worst('floor', t, q, self.lowest_point, self.floor)
+        return found + self._worst('self-distance', t, q, self.smallest_distance,
                                    self.self_distance)
 
-    def _worst(self, kind: str, samples: Samples, measure: Callable[[Array], tuple[float, str]],
+    def _worst(self, kind: str, t: Array, q: Array, measure: Callable[[Array], tuple[float, str]],
                limit: float) -> list[Violation]:
         """The worst sample below the limit, if any.
 
         No link comes closer to anything than the arm moves, so samples are left out until it has
         moved by the room that it had: nothing can have happened there.
         """
-        steps = np.abs(np.diff(samples.q, axis=0)) @ self.reach
+        steps = np.abs(np.diff(q, axis=0)) @ self.reach
         moved = np.concatenate([[0.0], np.cumsum(steps)])        # [m] at most, (N,)
         worst: tuple[float, str, int] = (limit, '', -1)
         k = 0
         while k < len(moved):
-            value, name = measure(samples.q[k])
+            value, name = measure(q[k])
             if value < worst[0]:
                 worst = value, name, k
             room = max(value - limit, 0.0)
             k = max(k + 1, int(np.searchsorted(moved, moved[k] + room, side='right')))
         value, name, k = worst
-        return [] if k < 0 else [Violation(kind, name, float(samples.t[k]), value, limit)]
+        return [] if k < 0 else [Violation(kind, name, float(t[k]), value, limit)]
 
     def _pair_up(self, home: Array) -> None:
         shapes = self._shapes

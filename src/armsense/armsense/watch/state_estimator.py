@@ -95,4 +95,3 @@ class StateEstimator:
     def reset(self) -> None:
         self._motor.reset()
         self._joint.reset()
-

@@ -154,6 +154,7 @@ class BoardCore:
 
     @property
     def silence(self) -> float:
+        """Time since the last command [s]."""
         return self._silence_us * 1e-6
 
     def status(self) -> BoardStatus:

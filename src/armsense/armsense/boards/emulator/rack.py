@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import check_fault, Fault, FaultAction, FAULTS, ON_RACK
+from armsense.boards.emulator.faults import check_fault, Fault, FAULTS, ON_RACK, Switch
 from armsense.boards.emulator.motor import MotorPhysics
 from armsense.model import ArmConfig, JointConfig
 
@@ -46,7 +46,7 @@ class BoardRack:
         self._motors = [(board, slice(2 * k, 2 * k + 2)) for k, board in enumerate(boards)]
         self._seed = seed
         self._route = list(range(len(self.boards)))
-        self._queue: list[tuple[float, int, Fault, FaultAction, bool]] = []
+        self._queue: list[tuple[float, int, Fault, Switch, bool]] = []
         self._order = count()
         self._next = inf                         # [s] time of the first queued event
         self._steps = 0
@@ -59,8 +59,7 @@ class BoardRack:
         """Schedule a fault; one whose start has passed begins with the next step."""
         parameters = check_fault(fault, [board.bus for board in self.boards])
         random = Random(f'{self._seed}/{next(self._order)}/{fault.name}/{fault.board}')
-        action = FAULTS[fault.name].make(parameters, random)
-        self._push(fault.start, fault, action, True)
+        self._push(fault.start, fault, FAULTS[fault.name].make(parameters, random), True)
 
     def receive(self, board: int, frame: bytes) -> bytes:
         """Reply of the SPI board on port `board`; empty when it is lost."""
@@ -110,22 +109,16 @@ class BoardRack:
         """Unsafe frames seen by all boards."""
         return sum(board.unsafe.total for board in self.boards)
 
-    def _target(self, fault: Fault) -> Any:
-        return self if fault.name in ON_RACK else self.boards[fault.board]
-
-    def _push(self, time: float, fault: Fault, action: FaultAction, active: bool) -> None:
-        heappush(self._queue, (time, next(self._order), fault, action, active))
+    def _push(self, time: float, fault: Fault, switch: Switch, active: bool) -> None:
+        heappush(self._queue, (time, next(self._order), fault, switch, active))
         self._next = self._queue[0][0]
 
     def _run_events(self) -> None:
         while self._queue and self._queue[0][0] <= self.time + _ROUNDING:
-            _, _, fault, action, active = heappop(self._queue)
-            if active:
-                action.start(self._target(fault))
-                if fault.duration < inf:
-                    self._push(self.time + fault.duration, fault, action, False)
-            else:
-                action.stop(self._target(fault))
+            _, _, fault, switch, active = heappop(self._queue)
+            switch(self if fault.name in ON_RACK else self.boards[fault.board], active)
+            if active and fault.duration < inf:
+                self._push(self.time + fault.duration, fault, switch, False)
             self.events.append(FaultEvent(self.time, fault, active))
         self._next = self._queue[0][0] if self._queue else inf
 
