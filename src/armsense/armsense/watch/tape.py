@@ -60,7 +60,8 @@ class Tape(NamedTuple):
 
     def part(self, begin: int, end: int) -> Tape:
         """The readings from number `begin` up to but not including `end`."""
-        return Tape(*(None if rows is None else rows[begin:end] for rows in self))
+        parts: list[Any] = [None if rows is None else rows[begin:end] for rows in self]
+        return Tape(*parts)
 
 
 class Trace(NamedTuple):
