@@ -48,8 +48,8 @@ class BatchEstimate(NamedTuple):
 def felt_regressor(model: Arm, layout: CellLayout, q: Array, dq: Array, ddq: Array) -> Array:
     """Y of N samples stacked sample by sample, each argument (N, n) -> (k N, 10 n + k)."""
     k = len(layout.axes)
-    U = model.base_wrench_regressor_batch(q, dq, ddq)
-    U = U.reshape(-1, 6, U.shape[1])                                   # (N, 6, 10 n)
+    U = np.array([model.base_wrench_regressor(*row)                    # (N, 6, 10 n)
+                  for row in zip(q, dq, ddq, strict=True)])
     felt = np.einsum('ij,njp->nip', layout.selection, U)               # (N, k, 10 n)
     offsets = np.broadcast_to(np.eye(k), (len(felt), k, k))
     return np.concatenate([felt, offsets], axis=2).reshape(-1, felt.shape[2] + k)

@@ -1,8 +1,6 @@
 """Errors that name the bad value and the valid ones."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 import difflib
 
 
@@ -26,6 +24,11 @@ class BadValue(ArmsenseError):
 
     def __init__(self, what: str, value: object, valid: str) -> None:
         super().__init__(f'{what} is {value!r}; it must be {valid}')
+
+
+def check_known(kind: str, name: object, known: Collection[object], where: str = '') -> None:
+    if name not in known:
+        raise UnknownName(kind, name, known, where)
 
 
 class TransportUnavailable(OSError, ArmsenseError):

@@ -1,7 +1,5 @@
 """Many independent tasks: in this process, on all cores, or on a Dask cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 import importlib
@@ -21,13 +19,9 @@ def run_tasks(work: Callable[[T], R], tasks: Sequence[T], jobs: int = 1,
               scheduler: str | None = None) -> Iterator[R]:
     """Results in the order in which they come; a result must tell which task it belongs to.
 
-    Args:
-        work: Does one task; it must be picklable: a function of a module, or
-            `functools.partial` of one.
-        tasks: To be done.
-        jobs: Processes on this machine; 1: this process.
-        scheduler: Address of a Dask scheduler, such as tcp://host:8786; None: this machine. Its
-            workers need this workspace and must find files under the same paths.
+    The work must be picklable: a function of a module, or `functools.partial` of one. One job is
+    done in this process. A Dask scheduler has an address such as tcp://host:8786; its workers need
+    this workspace and must find files under the same paths.
     """
     if scheduler is not None:
         yield from _on_cluster(work, tasks, scheduler)

@@ -5,8 +5,6 @@ meaning. Unknown keys, missing keys, wrong types, values out of range and non-fi
 errors such as `laas4.yaml: joints.joint1.gear_ratio is -27.0; it must be > 0`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
@@ -20,9 +18,10 @@ import typing
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 import yaml
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
 from armsense.types import Array
 
 T = TypeVar('T')
@@ -31,17 +30,7 @@ T = TypeVar('T')
 def quantity(default: Any = dataclasses.MISSING, *, unit: str = '', low: float | None = None,
              high: float | None = None, above: float | None = None,
              choices: tuple[str, ...] | None = None, text: str = '') -> Any:
-    """Field of a dataclass with unit, range and meaning.
-
-    Args:
-        default: Value where the file gives none.
-        unit: SI unit, for messages and documentation.
-        low: Smallest valid value.
-        high: Largest valid value.
-        above: Exclusive lower bound.
-        choices: Valid words.
-        text: Meaning, for documentation.
-    """
+    """Field of a dataclass: SI unit, range (`above` excludes its end) or words, and meaning."""
     metadata = {'unit': unit, 'low': low, 'high': high, 'above': above, 'choices': choices,
                 'text': text}
     if isinstance(default, (list, dict)):
@@ -117,13 +106,8 @@ def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: 
                   former: Sequence[str] = ()) -> T:
     """Instance of the dataclass `cls` from a yaml file with the keys `format` and `arm`.
 
-    Args:
-        cls: The dataclass.
-        path: The file.
-        what: It holds, with its article, for messages.
-        version: `format` that is known.
-        arm: A file of another arm is an error; None: any arm.
-        former: Keys of older files that mean nothing any more.
+    The file holds `what`, with its article, of this version; one of another arm is an error.
+    Former keys of older files mean nothing any more.
     """
     path = Path(path)
     data = read_yaml(path)
@@ -189,8 +173,7 @@ def _convert_dataclass(cls: type, value: Any, where: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     separator = ': ' if where.endswith('.yaml') else '.'
     for key in value:
-        if key not in fields:
-            raise UnknownName('key', key, fields, where)
+        check_known('key', key, fields, where)
     required = [name for name, field in fields.items() if field.default is dataclasses.MISSING
                 and field.default_factory is dataclasses.MISSING]
     arguments = {}
@@ -268,3 +251,13 @@ def spread(name: str, values: Sequence[float], n: int) -> Array:
     if len(values) not in (1, n):
         raise BadValue(name, list(values), f'a list of {n} (or of one number for all joints)')
     return np.array(np.broadcast_to(np.array(values, float), n))
+
+
+def vector(what: str, values: ArrayLike, size: int) -> Array:
+    """A copy of the values, which must be finite numbers, as an array (size,)."""
+    array = np.array(values, float)
+    if array.shape != (size,):
+        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
+    if not np.isfinite(array).all():
+        raise BadValue(what, array.tolist(), 'finite')
+    return array

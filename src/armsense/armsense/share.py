@@ -1,7 +1,5 @@
 """Where arms, robot descriptions and other shared files are found."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the newest sample is the velocity. Of degree one (the thesis) it lags by the sam
 degree two it does not lag under constant acceleration, is noisier, and gives the acceleration.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -25,15 +23,10 @@ def clock_jumped(dt: float) -> bool:
 
 
 def regression_weights(ages: Array, time_constant: float, degree: int = 1) -> Array:
-    """Factors that turn positions into derivatives at age zero.
+    """Factors that turn positions into velocity [1/s] and acceleration [1/s^2], (degree, m).
 
-    Args:
-        ages: Time since each sample [s], (m,), distinct.
-        time_constant: Age at which a sample counts 1/e [s].
-        degree: Of the polynomial; lowered where there are too few samples.
-
-    Returns:
-        (degree, m): row 0 gives the velocity [1/s], row 1 the acceleration [1/s^2].
+    Both are those at age zero. Samples have distinct ages [s], (m,), and count 1/e at the age of
+    the time constant; the degree of the polynomial is lowered where there are too few of them.
     """
     out = np.zeros((degree, len(ages)))
     if len(ages) < 2:
@@ -72,15 +65,11 @@ class WeightedRegression:
     def __init__(self, n: int, window: int = 20, period: float = 1e-3,
                  time_constant: float | None = None, degree: int = 1,
                  max_gap: float | None = None) -> None:
-        """For n joints.
+        """For n joints, over so many samples at a nominal period [s].
 
-        Args:
-            n: Number of joints.
-            window: Number of samples, newest included.
-            period: Nominal sampling period [s].
-            time_constant: Age at which a sample counts 1/e [s]; None: half the window.
-            degree: 1, or 2 for the acceleration too.
-            max_gap: Longest pause that is bridged [s]; None: 0.05 s, or three periods.
+        A sample counts 1/e at the age of the time constant [s], None: half the window. Degree 2
+        gives the acceleration too. Pauses are bridged up to `max_gap` [s], None: 0.05 s, or three
+        periods.
         """
         if window < degree + 1 or degree not in (1, 2):
             raise BadValue('window, degree', (window, degree), 'degree 1 or 2, window > degree')
@@ -101,7 +90,6 @@ class WeightedRegression:
         return self._missing == 0
 
     def reset(self) -> None:
-        """Forget all samples."""
         self._forget()
         self.velocity = np.zeros(self._n)
 
@@ -136,8 +124,7 @@ class WeightedRegression:
     def batch(self, positions: Array) -> Array:
         """Velocities of samples at the nominal period (N, n), from the first full window on.
 
-        Returns:
-            [rad/s], (N - window + 1, n); bit for bit what `step` gives.
+        [rad/s], (N - window + 1, n); bit for bit what `step` gives.
         """
         windows = sliding_window_view(positions, self.window, axis=0).transpose(0, 2, 1)
         return np.asarray((self._nominal @ windows)[:, 0])

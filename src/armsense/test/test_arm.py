@@ -211,10 +211,8 @@ def test_home_pose_is_free_of_contact(model):
 def test_batch_is_single(model):
     q, dq, ddq = (np.array(rows) for rows in zip(*states(model, 7), strict=True))
     singles = [np.vstack([single(a, b, c) for a, b, c in zip(q, dq, ddq, strict=True)])
-               for single in (model.inverse_dynamics, model.torque_regressor,
-                              model.base_wrench_regressor)]
-    batches = [model.inverse_dynamics_batch(q, dq, ddq), model.torque_regressor_batch(q, dq, ddq),
-               model.base_wrench_regressor_batch(q, dq, ddq)]
+               for single in (model.inverse_dynamics, model.torque_regressor)]
+    batches = [model.inverse_dynamics_batch(q, dq, ddq), model.torque_regressor_batch(q, dq, ddq)]
     for single, batch in zip(singles, batches, strict=True):
         np.testing.assert_array_equal(batch, single)
 
@@ -270,13 +268,6 @@ def test_point_jacobian_by_finite_differences(model):
         velocity = (after - before)[:3] / (2 * h)
         np.testing.assert_allclose(model.point_jacobian(q, link, point[:3]) @ dq, velocity,
                                    atol=1e-8)
-
-
-def test_tool_acceleration_bias_by_finite_differences(model):
-    h = 1e-6
-    for q, dq, _ in states(model, 3):
-        rate = (model.jacobian(q + h * dq) - model.jacobian(q - h * dq)) / (2 * h)
-        np.testing.assert_allclose(model.tool_acceleration_bias(q, dq), rate @ dq, atol=1e-7)
 
 
 def test_moving_joint(model):

@@ -54,8 +54,7 @@ def motion(n, seconds=30.0, seed=3):
 
 def upright(model, q, dq, ddq):
     """Fz, Mx, My of a motion, (N, 3)."""
-    wrench = model.base_wrench_regressor_batch(q, dq, ddq) @ model.parameters
-    return wrench.reshape(-1, 6)[:, 2:5]
+    return np.array([model.base_wrench(*row) for row in zip(q, dq, ddq, strict=True)])[:, 2:5]
 
 
 def disturbed(model, seed=5, size=0.15):
@@ -107,8 +106,7 @@ def test_filtered_regressor_needs_no_acceleration(arm):
     t = np.arange(0, 1.5, fine)[:, None]
     phase = 4 * t + np.arange(4)
     q, dq, ddq = 0.4 * np.sin(phase), 1.6 * np.cos(phase), -6.4 * np.sin(phase)
-    felt = model.base_wrench_regressor_batch(q, dq, ddq) @ model.parameters
-    felt = felt.reshape(-1, 6)[:, 2:5]
+    felt = upright(model, q, dq, ddq)
     low = felt[0]
     regressor = FilteredRegressor(model, layout, K)
     phi = np.concatenate([model.parameters, np.zeros(3)])

@@ -13,9 +13,9 @@ from armsense.boards.protocol.messages import (
     BoardCommand,
     BoardError,
     MotorCommand,
-    UnknownProtocol,
 )
 from armsense.boards.protocol.spi import by_name
+from armsense.errors import UnknownName
 
 DT = 1e-3
 QUIET = MotorPhysics(current_noise=0.0)
@@ -405,7 +405,7 @@ def test_torque_after_a_reported_error_is_unsafe():
 
 
 def test_unknown_profile():
-    with pytest.raises(UnknownProtocol, match='laas_inhouse, udriver_can, udriver_spi, uomodri'):
+    with pytest.raises(UnknownName, match='udriver_spi, udriver_can, uomodri, laas_inhouse'):
         EmulatedBoard('odrive')
 
 

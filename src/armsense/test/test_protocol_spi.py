@@ -21,10 +21,10 @@ from armsense.boards.protocol.messages import (
     MotorState,
     NonFiniteValue,
     SwappedCrc,
-    UnknownProtocol,
     WrongLength,
 )
 from armsense.boards.protocol.spi import by_name, SPI_PROTOCOLS
+from armsense.errors import UnknownName
 
 NAMES = tuple(SPI_PROTOCOLS)
 KRPM = 1000 * tau / 60      # [rad/s]
@@ -285,7 +285,7 @@ def test_index_wraps():
 
 
 def test_unknown_name_lists_the_valid_ones():
-    with pytest.raises(UnknownProtocol, match=f'odrive.*{", ".join(sorted(NAMES))}'):
+    with pytest.raises(UnknownName, match=f'odrive.*{", ".join(NAMES)}'):
         by_name('odrive')
 
 

@@ -3,8 +3,6 @@
 No ROS here: messages are turned into calls by `feed.py`, and the page is drawn by `web_view.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

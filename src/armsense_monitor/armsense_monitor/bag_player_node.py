@@ -5,8 +5,6 @@ In lock-step the next state waits until the observer has answered the last one: 
 and the residuals are those of the recorded run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import importlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Messages, of a running arm or from a bag, into an `ArmHistory`; where both meet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import time
 from typing import Any, NamedTuple

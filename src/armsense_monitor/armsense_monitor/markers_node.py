@@ -1,7 +1,5 @@
 """`markers`: what RViz shows beside the arm: residuals in their thresholds, contact, force."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 import sys

@@ -7,8 +7,6 @@
 The page is read-only. The token that is printed at the start unlocks its buttons.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import fields
 import sys

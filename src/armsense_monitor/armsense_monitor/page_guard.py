@@ -5,8 +5,6 @@ refused, and so is a name that is not this machine's: it may have been made to p
 page sends is checked before the server sees it. One malformed message costs its connection only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import ipaddress
@@ -29,11 +27,9 @@ class PageGuard:
     """Rules for pages; tells each kind of breach once."""
 
     def __init__(self, hosts: Sequence[str], tell: Callable[[str], None]) -> None:
-        """Allow the names of this machine, and more.
+        """Allow the names of this machine, and more, such as that of a proxy.
 
-        Args:
-            hosts: Further names by which the page is reached, such as that of a proxy.
-            tell: Is given one sentence per kind of breach.
+        `tell` is given one sentence per kind of breach.
         """
         own = socket.gethostname().lower()
         self._given = {host.strip().lower() for host in hosts if host.strip()}

@@ -6,8 +6,6 @@ the wall clock; they get the time of the message before them, so that a bag has 
 The robot description is put in, too: a viewer can draw the arm from the bag alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 import shutil

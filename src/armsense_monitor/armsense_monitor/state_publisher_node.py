@@ -4,8 +4,6 @@ Where robot_state_publisher is installed, this program only hands it the descrip
 it. Elsewhere it does the work itself: all links relative to the base.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 import sys

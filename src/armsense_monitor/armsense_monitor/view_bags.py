@@ -1,7 +1,5 @@
 """The bag picker: choose a recording, play, pause, jump."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import os
 from pathlib import Path

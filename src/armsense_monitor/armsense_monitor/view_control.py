@@ -4,8 +4,6 @@ Who has entered the token that was printed at the start may do more than look. T
 made for each page alone, and do nothing without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import secrets
 import time
@@ -66,15 +64,10 @@ class ArmRemote:
 
     def __init__(self, node: Node, history: ArmHistory, driver: str, controller: str,
                  limits: tuple[ArrayLike, ArrayLike], jogging: bool) -> None:
-        """Make the clients of two nodes.
+        """Make the clients of two nodes, by their names.
 
-        Args:
-            node: The monitor.
-            history: Where the arm is.
-            driver: Name of a node.
-            controller: Name of a node.
-            limits: Lowest and highest joint angles [rad], each (n,).
-            jogging: Whether joints may be moved by hand: in simulation.
+        Limits are the lowest and highest joint angles [rad], each (n,); jogging: joints may be
+        moved by hand, in simulation.
         """
         self.jogging = jogging
         self._history = history

@@ -1,7 +1,5 @@
 """Small pieces of HTML for the page; every text from outside is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,8 +1,7 @@
 """Time plots of the page, and its list of events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import viser
@@ -26,12 +25,10 @@ class ResidualPlot:
     def __init__(self, gui: viser.GuiApi, joint: str, number: int, seconds: float) -> None:
         empty = np.zeros(2)
         self._seconds = seconds
-        self._plot = gui.add_uplot(
-            (np.array([-seconds, 0.0]), empty, empty, empty),
-            (uplot.Series(label='s'),
-             _line('residual', COLORS[number % len(COLORS)]), _limit(), _limit()),
-            title=f'{joint} [Nm]', scales={'x': uplot.Scale(time=False)}, axes=_axes(),
-            legend=uplot.Legend(show=False), height=120, padding=(4, 12, 0, 0))
+        self._plot = _add_plot(
+            gui, (np.array([-seconds, 0.0]), empty, empty, empty),
+            (_line('residual', COLORS[number % len(COLORS)]), _limit(), _limit()),
+            title=f'{joint} [Nm]', legend=uplot.Legend(show=False), height=120)
 
     def update(self, end: float, residual: Window, threshold: Window, joint: int) -> None:
         """Draw the last seconds up to `end` [s]."""
@@ -50,18 +47,13 @@ class ForensicPlot:
     def __init__(self, gui: viser.GuiApi, joints: Sequence[str]) -> None:
         x, nothing = np.array([-0.5, 0.5]), np.zeros(2)
         lines = tuple(_line(joint, COLORS[k % len(COLORS)]) for k, joint in enumerate(joints))
-        self._ratio = gui.add_uplot(
-            (x, *(nothing for _ in joints), nothing + 1.0, nothing - 1.0),
-            (uplot.Series(label='s'), *lines, _limit(), _limit()),
-            title='residual / threshold, s after the event',
-            scales={'x': uplot.Scale(time=False)},
-            axes=_axes(), legend=uplot.Legend(show=True, live=False), height=230,
-            padding=(4, 12, 0, 0), visible=False)
-        self._angle = gui.add_uplot(
-            (x, *(nothing for _ in joints)), (uplot.Series(label='s'), *lines),
-            title='joint angles, less those at the event [rad]',
-            scales={'x': uplot.Scale(time=False)}, axes=_axes(),
-            legend=uplot.Legend(show=False), height=150, padding=(4, 12, 0, 0), visible=False)
+        self._ratio = _add_plot(
+            gui, (x, *(nothing for _ in joints), nothing + 1.0, nothing - 1.0),
+            (*lines, _limit(), _limit()), title='residual / threshold, s after the event',
+            legend=uplot.Legend(show=True, live=False), height=230, visible=False)
+        self._angle = _add_plot(
+            gui, (x, *(nothing for _ in joints)), lines, height=150, visible=False,
+            title='joint angles, less those at the event [rad]', legend=uplot.Legend(show=False))
 
     def show(self, time: float, residual: Window, threshold: Window, position: Window) -> None:
         """Draw an event that happened at `time` [s]."""
@@ -131,6 +123,9 @@ def _columns(values: Array) -> list[Array]:
     return [np.ascontiguousarray(column) for column in values.T]
 
 
-def _axes() -> tuple[uplot.Axis, uplot.Axis]:
-    look = {'stroke': INK, 'grid': {'stroke': GRID}, 'ticks': {'stroke': GRID}}
-    return uplot.Axis(**look), uplot.Axis(**look, size=44)   # type: ignore[typeddict-item]
+def _add_plot(gui: viser.GuiApi, data: tuple[Array, ...], lines: Sequence[uplot.Series],
+              **look: Any) -> viser.GuiUplotHandle:
+    ink: Any = {'stroke': INK, 'grid': {'stroke': GRID}, 'ticks': {'stroke': GRID}}
+    return gui.add_uplot(data, (uplot.Series(label='s'), *lines),
+                         axes=(uplot.Axis(**ink), uplot.Axis(**ink, size=44)),
+                         scales={'x': uplot.Scale(time=False)}, padding=(4, 12, 0, 0), **look)

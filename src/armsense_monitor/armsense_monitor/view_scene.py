@@ -1,7 +1,5 @@
 """The arm in 3-D: links coloured by their residual, contact, force, load cells."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ It listens without asking for anything to be sent again, and draws 25 times a se
 the arm runs, so that it does not disturb the chain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 import sys

@@ -1,7 +1,5 @@
 """The page: a 3-D scene, live plots, events, bags and buttons, served to any browser."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from pathlib import Path
@@ -33,20 +31,10 @@ class WebView:
     def __init__(self, model: Arm, history: ArmHistory, access: Access,
                  remote: ArmRemote | None, host: str, port: int, bags: Path,
                  guard: PageGuard | None = None) -> None:
-        """Serve.
+        """Serve at an address; port 0: any that is free.
 
-        Args:
-            model: The arm.
-            history: What the pages show.
-            access: Who may control.
-            remote: The arm to control; None: there is none, only bags.
-            host: Address to listen at.
-            port: 0: any that is free.
-            bags: Folder of the bag picker.
-            guard: Who may look; None: whoever reaches it by a name of this machine.
-
-        Raises:
-            ArmsenseError: The port cannot be had.
+        Without `remote` there is no arm to control, only bags. Without `guard` may look whoever
+        reaches it by a name of this machine.
         """
         self._model, self._history = model, history
         self._access, self._remote = access, remote

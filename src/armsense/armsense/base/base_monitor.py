@@ -5,8 +5,6 @@ then the residual counts. Cells that report themselves invalid, or that the othe
 are left out and named; with too few left the monitor says so instead of guessing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import contextlib
 from dataclasses import dataclass
@@ -238,11 +236,7 @@ class BaseMonitor:
     # -- offset ------------------------------------------------------------------------------
 
     def zero(self) -> str:
-        """Take the present rest as free of contact; returns what was done.
-
-        Raises:
-            ArmsenseError: The arm moves, has not rested long enough, or is nobody knows where.
-        """
+        """Take the present rest, if it has lasted, as free of contact; returns what was done."""
         if self.lost_zero:
             raise ArmsenseError(f'where the joints are is not known: {self.lost_zero}')
         rest = self._rest.mean()

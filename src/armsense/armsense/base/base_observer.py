@@ -12,8 +12,6 @@ the position (regression). All three are delayed until they belong to the same i
 W_ext = [F; p x F] is what a force F at p on the arm adds to the wrench on the support.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import NamedTuple
@@ -44,7 +42,6 @@ class DelayLine:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
         self._times: list[float] = []
         self._values: list[Array] = []
         self._now = 0.0

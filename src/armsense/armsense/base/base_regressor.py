@@ -6,8 +6,6 @@ The offsets o take the weight of the base itself and whatever the cells were tar
 parameters are felt only in combinations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -56,7 +56,6 @@ class CalibrationFile:
         return file
 
     def write(self, path: str | Path) -> None:
-        """As yaml, whole or not at all."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         schema.write_yaml(self, path)

@@ -10,8 +10,6 @@ while somebody wires them, not at work: a layout that has once been seen to be t
 so. Later misfits are contacts.
 """
 
-from __future__ import annotations
-
 from collections import deque
 import itertools
 import math
@@ -202,7 +200,6 @@ class LayoutWatch:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
         self._forces.clear()
         self._predicted.clear()
         self._low: Array | None = None

@@ -6,8 +6,6 @@ the offset follows the residual, but never faster than the cells may drift, and 
 something touches the arm.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 
@@ -67,11 +65,7 @@ class RestWatch:
         self._forces.clear()
 
     def mean(self) -> Rest:
-        """The rest.
-
-        Raises:
-            ArmsenseError: The arm moves, has not rested long enough, or its cells still swing.
-        """
+        """The rest; an error while the arm moves, rests too shortly, or its cells still swing."""
         samples = tuple(self._samples)
         if len(samples) != self._samples.maxlen:
             raise ArmsenseError('the arm must rest while its cells are zeroed')

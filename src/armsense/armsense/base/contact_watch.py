@@ -21,8 +21,6 @@ While a contact lasts, what it has been explained by is known: of a further even
 explained, else an old contact on one link would bend force and point of a new one on another.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

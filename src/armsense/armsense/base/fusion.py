@@ -7,8 +7,6 @@ moved along the surface (Gauss-Newton), with the covariances of both residuals. 
 points inwards, and sideways force costs what the expected friction makes unlikely.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,13 +40,8 @@ class Pushes(NamedTuple):
 def best_pushes(H: Array, g: Array, power: float, friction: float) -> Pushes:
     """Minimise |y - B F|^2 + ridge |F sideways|^2 over F, for each place, in closed form.
 
-    A sideways force costs as if (F_across / (friction F))^2 were one more residual.
-
-    Args:
-        H: Entries UNIQUE of B^T B, normal first, (6, P).
-        g: B^T y, (3, P).
-        power: y . y.
-        friction: Expected ratio of sideways to pushing force.
+    A sideways force costs as if (F_across / (friction F))^2 were one more residual. H are the
+    entries UNIQUE of B^T B, normal first, (6, P), g is B^T y, (3, P), power y . y.
     """
     trace = H[0] + H[1] + H[2] + 1e-12
     ridge = trace / (3.0 * friction**2 * max(power, 1e-12))          # 1 / (friction^2 ~F^2)

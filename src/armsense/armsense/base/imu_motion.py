@@ -1,15 +1,13 @@
 """Readings of an inertial measurement unit to the motion of the base."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from armsense.errors import BadValue
 from armsense.model.base_motion import BaseMotion
+from armsense.schema import vector
 from armsense.velocity import WeightedRegression
 
 WINDOW = 8            # samples, for the angular acceleration
@@ -30,11 +28,8 @@ class ImuMotion:
 
         It stands at a position [m] in the base frame, turned about fixed x, y, z [rad].
         """
-        turn, self._position = np.asarray(rpy, float), np.asarray(position, float)
-        for name, values in (('rpy', turn), ('position', self._position)):
-            if values.shape != (3,) or not np.isfinite(values).all():
-                raise BadValue(f'{name} of the imu', values.tolist(), 'three finite numbers')
-        self._rotation = Rotation.from_euler('xyz', turn).as_matrix()
+        self._position = vector('position of the imu', position, 3)
+        self._rotation = Rotation.from_euler('xyz', vector('rpy of the imu', rpy, 3)).as_matrix()
         self._slope = WeightedRegression(3, WINDOW, 1.0 / rate)
         self._motion = BaseMotion.unknown()
         self._stamp = -1.0     # [s] of the last reading, on its own clock

@@ -4,8 +4,6 @@ A force F at p changes the felt wrench by  A(p) F  with  A(p) = S [1; [p]x]. A t
 each felt axis makes a force detectable when |A F|_i > t_i for one of them.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import NamedTuple
 

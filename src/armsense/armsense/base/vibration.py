@@ -4,8 +4,6 @@ Thesis 003, section 4.3.3: vibrations of 125 Nm from peak to peak hide every col
 although the cells themselves resolve 10 Nm.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 import math
@@ -88,7 +86,6 @@ class VibrationFloor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all swings."""
         self._samples: deque[Array] = deque(maxlen=self._window)
         self._sum = np.zeros(self._k)
         self._waiting: deque[Array] = deque(maxlen=self._hold)

@@ -11,8 +11,6 @@ of that. Faults are kept in order: an emergency stop before encoders without a z
 other, and `clear_fault` deals with one kind at a time, by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -10,8 +10,6 @@ pulse that is there lies within. It turns round where a limit is near, and stand
 its pulse was met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -118,11 +116,7 @@ class ArmDriver(Arbiter):
     # -- the cycle ---------------------------------------------------------------------------
 
     def cycle(self) -> Reading | None:
-        """One exchange with every board.
-
-        Returns:
-            The arm's state, or None when a board gave no usable one in this period.
-        """
+        """One exchange with every board; None when one gave no usable state in this period."""
         self._next_cycle()
         self._check_rest()
         self._check_command()
@@ -251,13 +245,7 @@ class StartUp:
 
     def advance(self, states: Sequence[BoardState], position: Sequence[float],
                 now: int) -> bool | Fault:
-        """One period later: True when the arm is ready, a fault when it will not be.
-
-        Args:
-            states: Of every board.
-            position: Of the joints [rad], (n,).
-            now: Monotonic time [ns].
-        """
+        """One period later [ns]: True when the arm is ready, a fault when it will not be."""
         if (now - self._begun) * 1e-9 > self._settings.start_timeout:
             return self._timeout(states)
         if self._phase == 'aligning' and not self._missing(states, 'motor_ready'):

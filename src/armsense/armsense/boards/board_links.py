@@ -1,7 +1,5 @@
 """Links to the boards of an arm over the bus that the user chose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from armsense.boards.arm_driver import BoardLink
@@ -12,7 +10,7 @@ from armsense.boards.transport.can_bus import open_can_bus, SeqpacketBus
 from armsense.boards.transport.link import SpiLink
 from armsense.boards.transport.seqpacket import SeqpacketTransport, socket_paths
 from armsense.boards.transport.spi_device import lock_name, SpidevTransport
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.model import ArmConfig
 from armsense.schema import quantity
 
@@ -40,15 +38,9 @@ def spi_protocol(config: ArmConfig) -> SpiProtocol:
 
 
 def open_links(config: ArmConfig, wiring: Wiring) -> list[BoardLink]:
-    """One link per board of the arm.
-
-    Raises:
-        TransportUnavailable: A device or socket is not there.
-    """
-    if wiring.hardware not in HARDWARE:
-        raise UnknownName('hardware', wiring.hardware, HARDWARE)
-    if wiring.bus not in BUSES:
-        raise UnknownName('bus', wiring.bus, BUSES)
+    """One link per board of the arm."""
+    check_known('hardware', wiring.hardware, HARDWARE)
+    check_known('bus', wiring.bus, BUSES)
     count = JointMap(config).boards
     if wiring.hardware == 'sim':
         return _emulated(config, wiring, count)

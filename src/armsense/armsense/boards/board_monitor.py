@@ -1,7 +1,5 @@
 """Watches what one board answers and says when it can no longer be trusted."""
 
-from __future__ import annotations
-
 from armsense.boards.mode import Fault, FaultKind
 from armsense.boards.protocol.messages import BoardError, BoardState, RESISTANCE_PER_OHM
 from armsense.boards.transport.link import Exchange, Outcome
@@ -69,11 +67,8 @@ class BoardMonitor:
                 position_may_jump: bool) -> Fault | None:
         """Take one exchange; what makes the board untrustworthy, if anything.
 
-        Args:
-            exchange: What came back.
-            now: Monotonic time of the host [ns].
-            driving: The driver believes that the motors are on.
-            position_may_jump: The encoder's zero is being moved on purpose.
+        `now` is the host's monotonic time [ns]; `driving`: the driver believes that the motors are
+        on; `position_may_jump`: the encoder's zero is being moved on purpose.
         """
         state = exchange.state
         self.fresh = exchange.outcome is Outcome.OK and state is not None

@@ -6,8 +6,6 @@ damping by an old velocity would be a constant push. The board's status comes on
 errors are therefore known within a second, while a silent bus is known within a few periods.
 """
 
-from __future__ import annotations
-
 from socket import socket
 from time import monotonic, perf_counter
 from typing import Any
@@ -59,7 +57,6 @@ class CanLink:
         self._count = 0
 
     def close(self) -> None:
-        """Give the bus to others."""
         self._bus.shutdown()
         if self._lock is not None:
             self._lock.close()

@@ -1,7 +1,5 @@
 """The last check before the wire: no command that could hurt passes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite

@@ -11,8 +11,6 @@ states come in bursts, T is the period that most of the time is spent in, sum(T^
 effort acts as long as the pause that follows, and the median of the pauses would not show it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -82,11 +80,7 @@ class EffortBridge(Arbiter):
 
     def read(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float],
              effort: Sequence[float], stamp_ns: int = 0) -> Reading:
-        """State from a joint-state message as for `watch`, checked against the limits.
-
-        Raises:
-            ArmsenseError: A joint, its velocity or its effort is missing.
-        """
+        """State from a joint-state message as for `watch`, checked against the limits."""
         reading = self.watch(names, position, velocity, effort, stamp_ns)
         if not velocity:
             # Differences of positions that come when they come would do for neither of the two.
@@ -112,15 +106,8 @@ class EffortBridge(Arbiter):
               effort: Sequence[float], stamp_ns: int = 0) -> Reading:
         """State from a joint-state message, without a say in what the robot does.
 
-        Args:
-            names: Of the joints in the message, in any order.
-            position: [rad]
-            velocity: [rad/s]
-            effort: [Nm]
-            stamp_ns: Of the message, on any clock; 0: it has none.
-
-        Raises:
-            ArmsenseError: A joint or its effort is missing.
+        Joints come in any order, in [rad], [rad/s] and [Nm]; the stamp is of any clock, 0: there
+        is none. A message without a joint or its effort is an error.
         """
         missing = [name for name in self.names if name not in names]
         if missing:

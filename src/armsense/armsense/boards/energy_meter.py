@@ -1,7 +1,5 @@
 """Electrical energy per motion: what a battery pays for moving from rest to rest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isnan, nan
 

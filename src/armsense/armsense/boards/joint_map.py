@@ -4,8 +4,6 @@ q = offset + direction * motor_angle / gear_ratio
 torque = direction * torque_per_ampere * current
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isnan, nan, tau
 from typing import NamedTuple
@@ -50,12 +48,10 @@ class JointMap:
     """Translates readings and commands of one arm."""
 
     def __init__(self, config: ArmConfig, zero: Sequence[float] | None = None) -> None:
-        """Prepare for an arm.
+        """Prepare for an arm; `zero` counts for joints whose arm file states no offset.
 
-        Args:
-            config: The arm.
-            zero: Motor angles, joint side, where the encoders read zero [rad], (n,), for joints
-                whose arm file states no offset. None: the home pose.
+        It is where the encoders read zero: motor angles, joint side [rad], (n,); None: the home
+        pose.
         """
         self.n = config.n
         self.joint_names = config.joint_names

@@ -1,7 +1,5 @@
 """What the driver of an arm does with its motors, and the faults for which it brakes them."""
 
-from __future__ import annotations
-
 from enum import Enum, IntEnum
 from typing import NamedTuple
 

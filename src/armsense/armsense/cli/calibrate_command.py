@@ -8,8 +8,6 @@ For example:
     calibrate --check --arm laas4 --quick --json
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -72,7 +70,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     work = _check if options.check else _calibrate
     return answer('calibrate', lambda: work(options, console(options.json)), options.json,

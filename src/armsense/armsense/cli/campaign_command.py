@@ -6,8 +6,6 @@ For example:
     campaign --arm biorob --collisions 40 --free-hours 0.05 --calibration-minutes 2
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 import json
@@ -63,7 +61,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     return answer('campaign', lambda: _run(options, console(options.json)), options.json,
                   'interrupted; the same command goes on from here')

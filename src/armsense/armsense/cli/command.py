@@ -1,7 +1,5 @@
 """What the commands of the suite share: how they speak and end, and options that several have."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Collection, Sequence
 import json
@@ -23,11 +21,8 @@ def answer(name: str, work: Callable[[], dict[str, Any] | None], as_json: bool,
            interrupted: str = 'interrupted') -> int:
     """Do the work of a command; returns its exit code.
 
-    Args:
-        name: Of the command, before what goes wrong.
-        work: What it does; returns its result, if it has one.
-        as_json: Print the result, as the last line.
-        interrupted: What Ctrl-C has left.
+    The result, if there is one, is printed as the last line (`as_json`); errors are one line
+    behind the name of the command; `interrupted` says what Ctrl-C has left.
     """
     try:
         result = work()

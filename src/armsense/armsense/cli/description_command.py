@@ -5,8 +5,6 @@
 Launch files take it in place of xacro; Gazebo then has the arm that the nodes believe in.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +29,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     return answer('description', lambda: _describe(options), False)
 

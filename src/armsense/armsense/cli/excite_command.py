@@ -5,8 +5,6 @@
 Ctrl-C ends the search early and keeps the best motion found so far.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator
 import contextlib

@@ -4,8 +4,6 @@ An arm is the folder that its recordings lie in; the day is that of the recordin
 the first model of the arm is judged too: where it no longer fits, the arm has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 import functools

@@ -8,8 +8,6 @@ For example:
     identify 'bags/*' --arm laas4 --fleet out/fleet [--jobs 8 | --dask tcp://host:8786]
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 import dataclasses
@@ -55,7 +53,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     work = _fleet if options.fleet else _single
     return answer('identify', lambda: work(options, _subject(options), console(options.json)),
@@ -110,7 +107,6 @@ def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> d
 
 
 def show(job: Identification, console: Console) -> None:
-    """The result as a table."""
     model, result = job.model, job.result
     joints = table(f'{model.model.name}: torque error up to {model.cutoff:.1f} Hz',
                    ('joint', 'train %', 'validation %', 'mass [kg]', 'over URDF'), left=['joint'])

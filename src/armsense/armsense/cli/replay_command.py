@@ -6,8 +6,6 @@ For example:
     replay BAG --arm laas4 --rate 1 --csv out.csv --mcap out/replayed
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; errors are one line."""
     options = parser().parse_args(arguments)
     return answer('replay', lambda: _replay(options), options.json)
 

@@ -3,8 +3,6 @@
 An arm is told by its name or yaml file, a model by its file; empty: the nominal model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armsense import schema
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
 from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
@@ -55,8 +53,7 @@ def design(arm: str, out: str, model: str, options: dict[str, Any], tell: Tell) 
 def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -> Outcome:
     """Identify by one of `METHODS` and write model and report; tells (share, step)."""
     from armsense.report.page import write_all
-    if method not in METHODS:
-        raise UnknownName('method', method, METHODS)
+    check_known('method', method, METHODS)
     if not bags:
         raise ArmsenseError('no bag is given')
     check_target(Path(out), 'model.yaml')
@@ -73,10 +70,7 @@ def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -
 
 def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: int,
           namespace: str, tell: Tell) -> Outcome:
-    """Check the recording of a motion, and write into it what it is; a failed check is an error.
-
-    start: Stamp at which the motion of `file` began [s].
-    """
+    """Check the recording of a motion that began at a stamp [s], and write into it what it is."""
     loaded = Arm.load(arm, model or None)
     motion = read_motion(file, loaded.name).trajectory(periods)
     facts = BagFacts(
@@ -90,4 +84,3 @@ def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: in
     if said != 'ok':
         raise ArmsenseError(f'{bag} is no use for identification: {said}')
     return Outcome('; '.join(c.text for c in checks), str(bag))
-

@@ -1,7 +1,5 @@
 """Heavy work in a process of its own: it tells its progress, and it can be stopped at any time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import multiprocessing
 from multiprocessing.connection import Connection
@@ -25,12 +23,7 @@ class Worker:
     """One call of a function, with arguments and `tell`."""
 
     def __init__(self, work: Callable[..., Any], **arguments: Any) -> None:
-        """Start.
-
-        Args:
-            work: A function of a module; it may call `tell` with anything picklable.
-            arguments: Of the function.
-        """
+        """Start a function of a module; it may call `tell` with anything picklable."""
         context = multiprocessing.get_context('spawn')   # threads of DDS do not survive a fork
         self._receiver, sender = context.Pipe(duplex=False)
         self._process = context.Process(target=_main, args=(work, arguments, sender), daemon=True)
@@ -41,9 +34,7 @@ class Worker:
     def poll(self, cancelled: Callable[[], bool]) -> Iterator[Any]:
         """What was told since the last look (None: nothing), until `result` is there.
 
-        Raises:
-            Cancelled: As soon as `cancelled` says so.
-            ArmsenseError: The work failed.
+        Raises `Cancelled` as soon as `cancelled` says so, and ArmsenseError where the work failed.
         """
         try:
             while True:

@@ -1,7 +1,5 @@
 """The law that answers now: how another takes over, and how an arm that gives up lets go."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from armsense.control.config import ControllerConfig
@@ -29,13 +27,7 @@ class Switcher:
     """
 
     def __init__(self, torque_limit: Array, duration: float = 0.3, step: float = 0.02) -> None:
-        """Prepare.
-
-        Args:
-            torque_limit: [Nm] (n,)
-            duration: Of the fade [s].
-            step: Largest change of the fading part per cycle, as a fraction of the limit.
-        """
+        """Fade in a time [s], at most by `step` of the limit [Nm], (n,), in each cycle."""
         self._limit, self._duration, self._step = torque_limit, duration, step
         self._none = constant(np.zeros(len(torque_limit)))
         self._difference = self._none   # [Nm] (n,)
@@ -84,7 +76,6 @@ class ActiveLaw:
         self.law = self.find(name)
 
     def find(self, name: str) -> Law:
-        """A law by name."""
         if name not in self._made:
             self._made[name] = self._config.make(name, self.model)
         return self._made[name]

@@ -11,8 +11,6 @@ more has died or has nothing to say: the arm comes to rest at the last position.
 are sent do not count: they cannot contradict the positions then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
 
@@ -57,12 +55,6 @@ class CommandFollower:
     """One law, one reference."""
 
     def __init__(self, model: Arm, law: Law) -> None:
-        """Prepare.
-
-        Args:
-            model: The arm.
-            law: Bound to the arm; it follows positions and velocities.
-        """
         self._law = law
         self._names = model.joint_names
         self._limits = Limits.of(model)
@@ -74,11 +66,8 @@ class CommandFollower:
     def send(self, names: Sequence[str], position: Sequence[float]) -> None:
         """Take the newest position, joints in any order; what is wrong leaves the old one.
 
-        Positions beyond the arm's limits are taken as the limits.
-
-        Raises:
-            ArmsenseError: A joint is missing, a value is no number, or a position is further
-                than `REACH` from where the arm is led.
+        Positions beyond the arm's limits are taken as the limits. Too few joints, values that are
+        no numbers and places further than `REACH` from where the arm is led are errors.
         """
         missing = [name for name in self._names if name not in names]
         if missing or len(position) != len(names):

@@ -56,7 +56,6 @@ class ControllerConfig:
         return config
 
     def gains(self, law: str) -> Any:
-        """Gains of a law."""
         kind = find_law(law)
         if law not in self.laws:
             raise BadValue('control law', law, f'one that controllers.yaml gives gains for: '
@@ -64,7 +63,6 @@ class ControllerConfig:
         return schema.load(kind.Gains, self.laws[law], f'controllers.yaml: laws.{law}')
 
     def make(self, law: str, model: Arm) -> Law:
-        """A law for an arm."""
         return find_law(law)(model, self.gains(law))
 
     def tolerances(self, n: int) -> Tolerances:

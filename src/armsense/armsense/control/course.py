@@ -1,7 +1,5 @@
 """The goal that is driven, what comes after it, and what a collision leaves of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,14 +40,6 @@ class Course:
 
     def __init__(self, config: ControllerConfig, limits: Limits, reaction: ReactionMachine,
                  guard: Guard) -> None:
-        """Prepare: there is no goal yet.
-
-        Args:
-            config: Tolerances of a goal that brings none.
-            limits: Of the arm.
-            reaction: Learns what was driven, and when the rest of a trajectory is done.
-            guard: Knows whether the way back to a trajectory is free.
-        """
         self._guard = guard
         self._config, self._limits, self._reaction = config, limits, reaction
         # Another thread plans from both: a segment is never in neither of them.
@@ -83,14 +73,10 @@ class Course:
 
     def next_reference(self, held: Reference, q: Array, led: bool, now: float,
                        dt: float) -> Reference:
-        """What to follow in this cycle.
+        """What to follow in this cycle, instead of what was `held` in the last one.
 
-        Args:
-            held: What was followed in the last one.
-            q: Where the arm is [rad], (n,).
-            led: A hand leads the arm; what comes next begins where it stops.
-            now: [s]
-            dt: [s] since the last cycle.
+        The arm is at q [rad], (n,); where a hand leads it, what comes next begins where it stops.
+        Times now and since the last cycle [s].
         """
         self._begin_next(held, now)
         segment = self._now
@@ -146,11 +132,8 @@ class Course:
     def rest_from(self, motion: Reference, now: float, *, softly: bool = False) -> None:
         """Come to rest from a motion that is nobody's path, such as the arm's own.
 
-        Args:
-            motion: To go on with.
-            now: [s]
-            softly: In `SOFT_STOP`, where floor and arm leave room for it. What the arm carries
-                without being told pushes it when it brakes hard, like a contact.
+        Softly: in `SOFT_STOP`, where floor and arm leave room for it. What the arm carries without
+        being told pushes it when it brakes hard, like a contact.
         """
         self._end_waiting(0.0, ErrorCode.INVALID_GOAL, ELSEWHERE)
         brake, self.abrupt = Brake(motion, self._limits), False

@@ -1,7 +1,5 @@
 """Independent joints, closed on the boards through their gains (thesis 004, eqs. 4.4-4.5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +43,6 @@ class PiVelocity(Law):
         self._carried = self.weight(state)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Reference and gains for the boards."""
         motor = self.drivetrain.motor
         return Command(motor(reference.q), motor(reference.dq), self._carried, self._kp,
                        self._kd, self.zero)
@@ -84,7 +81,6 @@ class PidPosition(Law):
         self._drop = False                                         # the board's integral
 
     def reset(self, state: ArmState) -> None:
-        """Forget the integral."""
         self._integral = [0.0] * self.model.n
         self._carried, self._drop = self.zero, True
 
@@ -95,7 +91,6 @@ class PidPosition(Law):
         self._carried, self._drop = weight, True
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Reference, gains and, if need be, the integral."""
         position = self.drivetrain.motor(reference.q)
         velocity = self.drivetrain.motor(reference.dq)
         if self.integrates_on_board:

@@ -6,8 +6,6 @@ A rigid arm has P = 1 and no springs. Laws that know nothing of springs work on 
 that the motor would hold without load, P^-1 theta, with the rotor's inertia added to the links'.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import tanh
 

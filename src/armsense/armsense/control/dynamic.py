@@ -1,7 +1,5 @@
 """Laws that know the dynamics of a rigid arm: gravity, floating, computed torque, impedance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +29,6 @@ class PdGravity(Law):
         self._kp, self._kd = self.gain('kp'), self.gain('kd')
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Gravity torque, reference and gains."""
         motor = self.drivetrain.motor
         return Command(motor(reference.q), motor(reference.dq), self.weight(state), self._kp,
                        self._kd, self.zero)
@@ -127,7 +124,6 @@ class ComputedTorque(Law):
             self._dynamics = model.replace(armature=model.armature + self.drivetrain.rotor)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Torque for the boards."""
         q, dq, theta, dtheta, _, _ = state
         if self.drivetrain.elastic:
             q, dq = theta, dtheta
@@ -169,7 +165,6 @@ class JointImpedance(Law):
         self._rotor = np.diag(self.drivetrain.rotor) @ self.drivetrain.path   # (n, n)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Reference, stiffness and damping for the boards, feed-forward torque."""
         drivetrain, model, q = self.drivetrain, self.model, state.q
         square = self._factor * model.mass_matrix(q).diagonal()
         torque = drivetrain.motor_torque(model.inverse_dynamics(q, state.dq, reference.ddq))

@@ -12,8 +12,6 @@ in `ElasticInverseDynamics`, which also feeds the motor torque of eq. 3.27 forwa
 theta run on the boards, those on q on the host.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import factorial
 
@@ -74,7 +72,6 @@ class ElasticState(Law):
         self._n = n
 
     def reset(self, state: ArmState) -> None:
-        """Forget the integral."""
         self._integral = [0.0] * self._n
 
     def feedback(self, state: ArmState) -> tuple[Array, Array]:

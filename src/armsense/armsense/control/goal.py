@@ -1,7 +1,5 @@
 """Goals: checked before they are driven, trajectories of waypoints, progress and result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -59,13 +57,11 @@ class GoalStatus:
 
     @property
     def succeeded(self) -> bool:
-        """Ended at the goal."""
         return (not self.active and self.code is ErrorCode.SUCCESSFUL
                 and not self.cancelled and not self.preempted)
 
     def finish(self, code: ErrorCode, text: str, *, cancelled: bool = False,
                preempted: bool = False) -> None:
-        """Set the result."""
         self.code, self.text = code, text
         self.cancelled, self.preempted = cancelled, preempted
         self.active = self.suspended = False
@@ -84,14 +80,9 @@ class Goal:
 
     def __init__(self, trajectory: Trajectory, tolerances: Tolerances, joints: tuple[str, ...],
                  status: GoalStatus | None = None, origin: Any = None) -> None:
-        """Prepare; whoever drives it begins it.
+        """Prepare; whoever drives it begins it. The rest of an interrupted goal has its status.
 
-        Args:
-            trajectory: To drive.
-            tolerances: To keep.
-            joints: Names, for messages.
-            status: To write; that of an interrupted trajectory for the rest of it.
-            origin: (interrupted trajectory, time reached, time of the way back, speed).
+        `origin` is then (interrupted trajectory, time reached, time of the way back, speed).
         """
         self.trajectory, self.tolerances = trajectory, tolerances
         self.status = status or GoalStatus()
@@ -132,11 +123,7 @@ class Planner:
         self._longest = longest
 
     def check_length(self, duration: float, waypoints: int = 0) -> None:
-        """Refuse what would take too long to plan, before anything is computed.
-
-        Raises:
-            GoalRefused: It lasts too long or has too many waypoints.
-        """
+        """Refuse what would take too long to plan, before anything is computed."""
         if not duration <= self._longest:
             raise GoalRefused(ErrorCode.INVALID_GOAL, f'the trajectory lasts {duration:g} s; '
                               f'at most {self._longest:g} s (longest_goal)')
@@ -145,11 +132,7 @@ class Planner:
                               f'waypoints; at most {MOST_WAYPOINTS}')
 
     def check(self, trajectory: Trajectory, now: Reference) -> Trajectory:
-        """What will be driven: the trajectory, entered from the present motion.
-
-        Raises:
-            GoalRefused: It does not start here, or would break a limit.
-        """
+        """What will be driven: the trajectory, entered from the present motion; or GoalRefused."""
         model = self.model
         if trajectory.n != model.n:
             raise GoalRefused(ErrorCode.INVALID_JOINTS, f'the trajectory moves {trajectory.n} '

@@ -1,7 +1,5 @@
 """Laws that command velocities, followed on the boards (thesis 004, section 2.5; paper 001)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import Any
@@ -9,19 +7,12 @@ from typing import Any
 from eigenpy import SelfAdjointEigenSolver
 import numpy as np
 
+from armsense.control.decentralised import PiVelocityGains
 from armsense.control.law import Gain, Law
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.types import ArmState, Array, Command, constant, Reference, TaskReference
-
-
-@dataclass(frozen=True, kw_only=True)
-class VelocityGains:
-    """PI velocity loop on the boards."""
-
-    proportional: Gain = quantity(unit='Nm s/rad', low=0, high=1e6)
-    integral: Gain = quantity(unit='Nm/rad', low=0, high=1e7)
 
 
 class Kinematic(Law):
@@ -40,7 +31,6 @@ class Kinematic(Law):
         self._position: list[float] | None = None
 
     def reset(self, state: ArmState) -> None:
-        """Start without integral."""
         self._position = state.theta.tolist()
 
     def halt(self, state: ArmState) -> None:
@@ -70,7 +60,7 @@ class Kinematic(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinematicJointGains(VelocityGains):
+class KinematicJointGains(PiVelocityGains):
     """Outer loop on the position error, inner loop on the velocity error."""
 
     position: Gain = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
@@ -91,7 +81,6 @@ class KinematicJoint(Kinematic):
         self._coupled = self.drivetrain.elastic
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Velocity for the boards."""
         velocity = self.velocity(state, reference)
         if self._coupled:
             velocity = self.drivetrain.motor(np.array(velocity)).tolist()
@@ -199,7 +188,7 @@ class OscillationDamping(KinematicJoint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KinematicCartesianGains(VelocityGains):
+class KinematicCartesianGains(PiVelocityGains):
     """Outer loop on the tool position, inner loop on the joint velocities."""
 
     position: float = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
@@ -227,7 +216,6 @@ class KinematicCartesian(Kinematic):
         self._middle = 0.5 * (lower + upper)
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        """Velocity for the boards."""
         q, task, pull = state.q, reference.task, None
         if task is None:
             position, J = self.model.tool_kinematics(reference.q)
@@ -237,12 +225,9 @@ class KinematicCartesian(Kinematic):
         return self.follow(state, velocity.tolist(), self.zero, dt)
 
     def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
-        """Joint velocity that shall be driven [rad/s], (n,).
+        """Joint velocity that shall be driven at q [rad]: [rad/s], (n,).
 
-        Args:
-            q: Joint angles [rad], (n,).
-            task: Motion of the tool.
-            pull: Joint velocity for the null space [rad/s], (n,). None: to the mid-range.
+        `pull` is one for the null space; None: to the mid-range.
         """
         gains: KinematicCartesianGains = self.gains
         position, J = self.model.tool_kinematics(q)   # J: (3, n)

@@ -1,7 +1,5 @@
 """The interface of all control laws, and how gains are given."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 

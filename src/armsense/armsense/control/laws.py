@@ -1,13 +1,11 @@
 """All control laws by name."""
 
-from __future__ import annotations
-
 from armsense.control.decentralised import PidPosition, PiVelocity
 from armsense.control.dynamic import ComputedTorque, Float, JointImpedance, PdGravity
 from armsense.control.elastic import ElasticInverseDynamics, ElasticState
 from armsense.control.kinematic import KinematicCartesian, KinematicJoint, OscillationDamping
 from armsense.control.law import Law
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 
 LAWS: dict[str, type[Law]] = {law.name: law for law in (
     PiVelocity, PidPosition, KinematicJoint, KinematicCartesian,
@@ -21,7 +19,5 @@ DYNAMIC_LAWS = ('pd_gravity', 'computed_torque', 'joint_impedance', 'elastic_sta
 
 
 def find_law(name: str) -> type[Law]:
-    """The class of a law."""
-    if name not in LAWS:
-        raise UnknownName('control law', name, LAWS)
+    check_known('control law', name, LAWS)
     return LAWS[name]

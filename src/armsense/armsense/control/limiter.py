@@ -1,7 +1,5 @@
 """The last step before a command leaves: nothing beyond the limits, nothing that is no number."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import NamedTuple
 

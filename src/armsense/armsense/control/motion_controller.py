@@ -11,8 +11,6 @@ of one in motion the trajectory is known. So all that is driven was checked. Whe
 takes too long for that the arm stops on its path, and the goal begins there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple
@@ -53,14 +51,10 @@ class MotionController(MotionCycle):
 
     def __init__(self, model: Arm, config: ControllerConfig | None = None,
                  law: str | None = None, release: Array | None = None) -> None:
-        """Prepare an arm.
+        """Prepare an arm; its configuration and law are by default those of `controllers.yaml`.
 
-        Args:
-            model: The arm.
-            config: Its controllers.yaml block; None: loaded by the arm's name.
-            law: Active law; None: that of the configuration.
-            release: Residual below which the collision detector calls a contact ended [Nm], (n,);
-                None: that of the arm in `config/detection.yaml`.
+        `release` is the residual below which the collision detector calls a contact ended [Nm],
+        (n,); None: that of the arm in `config/detection.yaml`.
         """
         config = config or ControllerConfig.of(model)
         super().__init__(model, config, law or config.law,
@@ -77,16 +71,11 @@ class MotionController(MotionCycle):
                status: GoalStatus | None = None, ordered: int | None = None) -> GoalStatus:
         """Check a trajectory and drive it: at once, or in a moment if the arm moves.
 
-        Args:
-            trajectory: It must begin close to where the arm is led then; it is entered smoothly.
-            tolerances: None: those of the configuration.
-            reaction: Strategy during this goal; None: as chosen before.
-            allow_lasting: Drive also while a contact lasts; what is new to it is still felt.
-            status: To write, such that the goal can be cancelled while it is planned; None: new.
-            ordered: `overtakings` when the goal was asked for; None: now.
-
-        Raises:
-            GoalRefused: With code and text; nothing moves.
+        It must begin close to where the arm is led then, and is entered smoothly; else it is
+        refused with code and text (`GoalRefused`). Tolerances and strategy of the reaction are by
+        default those chosen before. `allow_lasting`: drive also while a contact lasts; what is new
+        to it is still felt. Through `status` a goal can be cancelled while it is planned;
+        `ordered` are the `overtakings` when it was asked for, None: now.
         """
         self._planner.check_length(trajectory.duration)
         return self._plan(lambda _: trajectory, trajectory.duration,
@@ -101,20 +90,11 @@ class MotionController(MotionCycle):
                          allow_lasting: bool = False,
                          status: GoalStatus | None = None,
                          ordered: int | None = None) -> GoalStatus:
-        """Quintic spline from the present motion through waypoints, as `follow`.
+        """Quintic spline from the present motion through waypoints; the rest is as for `follow`.
 
-        Args:
-            times: [s] from its begin, (N,); at a first waypoint at 0 the arm must be already.
-            positions: [rad] (N, n)
-            velocities: [rad/s] (N, n)
-            accelerations: [rad/s^2] (N, n)
-            tolerances: As in `follow`.
-            reaction: As in `follow`.
-            start: When the motion begins, in the controller's `time` [s]; None: now. Until then
-                the arm rests.
-            allow_lasting: As in `follow`.
-            status: As in `follow`.
-            ordered: As in `follow`.
+        Times from its begin [s], (N,); [rad], [rad/s], [rad/s^2], (N, n) each. At a first waypoint
+        at 0 the arm must be already. The motion begins at `start`, in the controller's `time` [s];
+        None: now. Until then the arm rests.
         """
         duration = float(np.max(times, initial=0.0))
         self._planner.check_length(duration, np.size(times))
@@ -136,12 +116,7 @@ class MotionController(MotionCycle):
                                           self.config.home_speed), ordered=ordered)
 
     def cancel(self, status: GoalStatus | None = None) -> None:
-        """Stop smoothly on the path and hold.
-
-        Args:
-            status: Of the goal to cancel, if it is still driven, waits or is being planned; None:
-                of all.
-        """
+        """Stop smoothly on the path and hold: this goal, driven, waiting or planned; None: all."""
         if status is None:
             self._overtake('cancelled')
         self._requests.append(lambda: self._stop(status))
@@ -170,9 +145,8 @@ class MotionController(MotionCycle):
                     inertia: ArrayLike | None = None) -> None:
         """What the tool carries (as `Arm.with_payload`), without a jump of torque.
 
-        Raises:
-            ArmsenseError: The motors could not hold it where the arm is, or at home as long as
-                nobody knows: such a load pulls away.
+        What the motors could not hold where the arm is, or at home as long as nobody knows, is an
+        error: such a load pulls away.
         """
         model = self._base_model.with_payload(mass, center, inertia)
         home = model.config.home

@@ -1,7 +1,5 @@
 """One step of control: trajectory or reaction, law, limits. All of it in the loop's thread."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 import math
@@ -63,14 +61,10 @@ class MotionCycle:
     def step(self, state: ArmState, residual: Array | None = None,
              collision: Collision | None = None, dt: float = 0.001,
              lasting: str = '') -> Command:
-        """Answer one state.
+        """Answer one state, `dt` [s] after the last one.
 
-        Args:
-            state: Of the arm.
-            residual: External torque [Nm], (n,); None: unknown.
-            collision: One that began in this cycle.
-            dt: Time since the last step [s].
-            lasting: A contact that lasts, in words; empty: none does.
+        The external torque [Nm], (n,), None: unknown; a collision that began in this cycle; a
+        contact that lasts, in words.
         """
         self.lasting = lasting
         fault = self._fault(state, dt)
@@ -231,13 +225,9 @@ class MotionCycle:
         return self.state, self.reference
 
     def _take_goal(self, goal: Goal, terms: Terms, begin: float | None, planned: int) -> None:
-        """Drive a goal from a time on, unless something has come between.
+        """Drive a goal from a time [s] on, None: now, unless something has come between.
 
-        Args:
-            goal: To drive.
-            terms: Of the goal.
-            begin: [s]; None, or past: now. It was planned from rest then.
-            planned: Overtakings when its planning began.
+        It was planned from rest then; `planned` are the overtakings when its planning began.
         """
         if goal in self._accepted:
             self._accepted.remove(goal)
@@ -290,10 +280,8 @@ class MotionCycle:
     def _give_up(self, text: str, *, leads: bool = True, anew: bool = False) -> None:
         """Come to rest: on the path, or from its own motion where the arm was left behind.
 
-        Args:
-            text: Why.
-            leads: False: a reaction leads the arm, and goes on.
-            anew: Not on a path: a reaction has led it, or the arm itself.
+        `leads=False`: a reaction leads the arm, and goes on; `anew`: not on a path, since a
+        reaction has led it, or the arm itself.
         """
         state, reference = self._present
         course = self._course

@@ -13,8 +13,6 @@ the residual does not tell stays as uncertain as the prior, and is reported as n
 joints cannot give a force in space, and a force through the joints' axes gives nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,19 +61,13 @@ def touchable(model: Arm, capsules: Sequence[LinkCapsule]) -> tuple[int, ...]:
 
 def isolate(model: Arm, residual: Array, threshold: Array, ratio: float = 1.0,
             links: Sequence[int] | None = None) -> Isolation | None:
-    """The link that a residual points to; None where no joint is above its threshold.
+    """The link that a residual points to [Nm], (n,); None: no joint is above its threshold.
 
     It is the one that the last loaded joint moves (thesis 000, eq. 5.17). A force that passes
     through a joint's axis does not load that joint, so the contact may lie further out than the
-    link named here, never further in.
-
-    Args:
-        model: The arm.
-        residual: [Nm], (n,).
-        threshold: [Nm], (n,).
-        ratio: Share of the threshold that counts. Once a collision is certain, less than one names
-            the outer link sooner, while its residual still rises.
-        links: As `touchable` gives them; None: every joint stands for its own link.
+    link named here, never further in. `ratio` is the share of the threshold that counts: once a
+    collision is certain, less than one names the outer link sooner, while its residual still
+    rises. `links` are as `touchable` gives them; None: every joint stands for its own link.
     """
     if residual.shape != threshold.shape or residual.shape != (model.n,):
         raise BadValue('shapes of residual, threshold', (residual.shape, threshold.shape),
@@ -144,17 +136,11 @@ class _Posterior(NamedTuple):
 def estimate_contact(model: Arm, q: Array, residual: Array, noise: ArrayLike,
                      capsules: Sequence[LinkCapsule], joint: int,
                      options: ContactOptions = DEFAULT_CONTACT) -> ContactEstimate:
-    """Force and point of a contact on the link that `joint` moves.
+    """Force and point of a contact on the link that `joint` moves, as `isolate` gives it.
 
-    Args:
-        model: The arm.
-        q: Joint positions [rad], (n,).
-        residual: External torque [Nm], (n,).
-        noise: Of the residual: standard deviations [Nm] (n,) or covariance (n, n); it stands for
-            model errors too.
-        capsules: Shapes of all links that can be touched.
-        joint: Last loaded joint, as `isolate` gives it.
-        options: What counts as known.
+    At q [rad], (n,), from a residual [Nm], (n,); its noise, as standard deviations [Nm] (n,) or
+    covariance (n, n), stands for model errors too. Capsules are those of all links that can be
+    touched.
     """
     W = _precision(noise, model.n)
     if residual.shape != (model.n,) or not np.isfinite(residual).all():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model.model_file import Thresholds
 from armsense.schema import quantity
 from armsense.types import Array, Flags
@@ -220,16 +220,10 @@ class Detector:
 
     def step(self, residual: Array, dq: Array, dt: float,
              ddq: Array | None = None) -> Detection | None:
-        """One sample.
+        """The collision, in the sample in which it is decided; None in all others.
 
-        Args:
-            residual: [Nm], (n,).
-            dq: Joint velocities [rad/s], (n,).
-            dt: Time since the sample before [s].
-            ddq: Accelerations [rad/s^2], (n,), where the thresholds need them.
-
-        Returns:
-            The collision, in the sample in which it is decided; None in all others.
+        Residual [Nm], velocities [rad/s], `dt` [s] after the sample before, and accelerations
+        [rad/s^2] where the thresholds need them, (n,) each.
         """
         if math.isfinite(dt) and dt > 0.0:
             self.time += dt
@@ -298,6 +292,5 @@ def read_intent(text: str, joint_names: Sequence[str]) -> tuple[float, Flags]:
     if not 0.0 <= seconds <= LONGEST:
         raise BadValue('intended contact', text, f'seconds from 0 to {LONGEST:g}, then joints')
     for name in names:
-        if name not in joint_names:
-            raise UnknownName('joint', name, joint_names)
+        check_known('joint', name, joint_names)
     return seconds, np.array([not names or name in names for name in joint_names])

@@ -11,8 +11,6 @@ skewed, and for the hundred clusters of a calibration run its quantiles hold whe
 point estimates is too sure of itself.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Joint j is free while |r_j| <= constant_j + velocity_j |dq_j| + acceleration_j |ddq_j|.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -43,12 +41,8 @@ def motion_thresholds(residuals: Array, dq: Array, dt: float, ddq: Array | None 
                       margin: float = 1.2) -> Thresholds:
     """The lowest plane a + b |dq| + c |ddq| over all recorded residuals, times a margin.
 
-    Args:
-        residuals: Collision-free [Nm], (N, n).
-        dq: Velocities [rad/s], (N, n).
-        dt: Sampling period [s].
-        ddq: Accelerations [rad/s^2], (N, n); None: no acceleration term.
-        margin: Factor on the plane.
+    Collision-free residuals [Nm], velocities [rad/s] and, for c, accelerations [rad/s^2], (N, n)
+    each, with a sampling period [s].
     """
     residuals = recording('residuals', residuals)
     speeds = [np.abs(recording('dq', dq))]

@@ -44,7 +44,6 @@ class RigidDrive:
                    FrictionModel.from_config(config) if friction is None else friction)
 
     def link_torque(self, state: ArmState) -> Array:
-        """Torque on the links, friction removed [Nm], (n,)."""
         return self.friction.link_torque(self._mask * state.tau, state.dq)
 
 
@@ -64,7 +63,6 @@ class MixedDrive:
         self.parts = tuple(parts)
 
     def link_torque(self, state: ArmState) -> Array:
-        """Torque on the links [Nm], (n,)."""
         first, *others = self.parts
         torque = first.link_torque(state)
         for part in others:

@@ -25,13 +25,9 @@ class ElasticJoint:
 
     def __init__(self, stiffness: ArrayLike, damping: ArrayLike,
                  coupling: ArrayLike | None = None, link_damping: ArrayLike | None = None) -> None:
-        """Springs from their numbers.
+        """Springs K [Nm/rad], 0: none, dampers D and link damping F [Nm s/rad], (n,) each.
 
-        Args:
-            stiffness: K [Nm/rad], (n,); 0 where a joint has no spring.
-            damping: D [Nm s/rad], (n,).
-            coupling: R, (n, n); row i moves the rest position of spring i. None: zero.
-            link_damping: F [Nm s/rad], (n,). None: zero.
+        Row i of the coupling R, (n, n), moves the rest position of spring i.
         """
         self.stiffness = np.asarray(stiffness, float)
         self.damping = np.asarray(damping, float)
@@ -64,7 +60,6 @@ class ElasticJoint:
                           + self.damping * (dtheta - self._path @ dq))
 
     def link_torque(self, state: ArmState) -> Array:
-        """Torque on the links [Nm], (n,)."""
         torque: Array = self._link_gain.dot(np.concatenate((
             state.theta, state.dtheta, state.q, state.dq)))
         return torque

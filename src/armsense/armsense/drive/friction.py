@@ -86,11 +86,9 @@ class FrictionModel:
                                 for f in fields(FrictionConfig) if f.name not in SPEEDS})
 
     def torque(self, dq: Array, load: Array | None = None) -> Array:
-        """Torque that opposes the motion [Nm].
+        """Torque that opposes the motion [Nm] of joints, (n,), or samples, (N, n).
 
-        Args:
-            dq: Joint velocities, (n,) or samples (N, n).
-            load: Torque on the links [Nm], same shape; None: friction of an unloaded joint.
+        `load` is the torque on the links [Nm], same shape; None: friction of an unloaded joint.
         """
         if self.axes is None:
             return self._along(dq, load)

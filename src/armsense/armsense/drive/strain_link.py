@@ -84,12 +84,7 @@ class StrainLink:
     """Elastic links of an arm; joints without a gauge give zero."""
 
     def __init__(self, gain: ArrayLike, offset: Offset | None = None) -> None:
-        """Links from their numbers.
-
-        Args:
-            gain: EI / y_b [Nm], (n,); 0 where a joint has no gauge.
-            offset: dtau as a function of the joint positions. None: zero.
-        """
+        """Gains EI / y_b [Nm], (n,), 0 where a joint has no gauge; dtau of the joint positions."""
         self.gain = np.asarray(gain, float)
         self._offset = offset
 

@@ -5,8 +5,6 @@ their ends. Pairs of neighbouring links are left out as in `trajectory.Clearance
 is too close or too low at the home pose already: it says nothing about a motion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

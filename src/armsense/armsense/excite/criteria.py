@@ -15,14 +15,12 @@ An optimiser minimises a logarithm of each, so that all have a similar scale; D 
 Every measure is a function of the eigenvalues of M, so that its gradient is V diag(slope) V^T.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 from armsense.types import Array
 
 TINY = 1e-15     # smallest eigenvalue next to the largest, so that no logarithm is infinite
@@ -52,8 +50,7 @@ class Criterion(NamedTuple):
 
 def make_criterion(name: str) -> Criterion:
     """The criterion of this name."""
-    if name not in CRITERIA:
-        raise UnknownName('criterion', name, CRITERIA)
+    check_known('criterion', name, CRITERIA)
     return CRITERIA[name]
 
 

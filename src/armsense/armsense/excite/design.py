@@ -5,8 +5,6 @@ time limit, a cancel or Ctrl-C ends the search with the best one. The result dep
 only, unless the search was cut short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import math
 import time
@@ -14,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
@@ -60,15 +58,10 @@ def design_excitation(
 ) -> Design:
     """Design an excitation that starts and ends at rest and keeps all constraints.
 
-    Args:
-        model: The arm.
-        options: What and how; None: a D-optimal Fourier series of 10 s.
-        constraints: None: 90 % of the arm's limits, floor at the base, links 2 cm apart.
-        start: Pose at the beginning [rad], (n,). None: home, or the middle of the range.
-        end: Pose at the end, (n,). None: `start`.
-        rate: Of the recording [Hz]. None: of the yaml.
-        progress: Called after every accepted step.
-        cancelled: Asked once per step.
+    By default a D-optimal Fourier series of 10 s within 90 % of the arm's limits, floor at the
+    base, links 2 cm apart, from home, or the middle of the range, and back [rad], (n,), recorded
+    at the rate of the yaml [Hz]. `progress` is called after every accepted step, `cancelled` asked
+    once per step.
     """
     options = options or DesignOptions()
     constraints = constraints or Constraints.of(model)
@@ -150,8 +143,7 @@ def size_shape(kind: str, start: Array, end: Array, constraints: Constraints, *,
 
     Poses at both ends [rad], (n,); period [s]; the seed is that of the schedule of an APRBS.
     """
-    if kind not in KINDS:
-        raise UnknownName('kind of excitation', kind, KINDS)
+    check_known('kind of excitation', kind, KINDS)
     if kind in ('fourier', 'aprbs') and not np.array_equal(start, end):
         raise ArmsenseError(f'a {kind} motion ends where it starts; cosine_polynomial and '
                             'polynomial can end elsewhere')

@@ -128,7 +128,6 @@ class Excitation:
         return excitation
 
     def write(self, path: str | Path) -> None:
-        """Write whole or not at all."""
         schema.write_yaml(self, Path(path))
 
     # -- the motion --------------------------------------------------------------------------
@@ -149,7 +148,6 @@ class Excitation:
         return np.array(list(self.coefficients.values()))
 
     def duration(self, periods: int = 1) -> float:
-        """[s]."""
         if periods < 1:
             raise BadValue('periods', periods, '>= 1')
         return periods * self.period

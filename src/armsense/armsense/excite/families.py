@@ -1,7 +1,5 @@
 """The four families of motions by name; each class states its equation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ as much as a regressor itself, 3 n + 1 calls per sample, and all samples go thro
 regressor is linear in the acceleration, so that there a difference of any size is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from armsense.drive.elastic_joint import ElasticJoint
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.excite.criteria import Criterion
 from armsense.identify.estimation.base_parameters import base_parameters, regrouped
 from armsense.model import Arm
@@ -80,8 +78,7 @@ class RigidInformation:
         are the columns of the drives beside the rigid body, out of `TERMS`.
         """
         for term in terms:
-            if term not in TERMS:
-                raise UnknownName('drive term', term, TERMS)
+            check_known('drive term', term, TERMS)
         self.model, self.terms = model, tuple(terms)
         self.noise = torque_noise(model) if noise is None else np.asarray(noise, float)
         if self.noise.shape != (model.n,) or not np.all(self.noise > 0.0):

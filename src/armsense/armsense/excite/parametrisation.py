@@ -7,8 +7,6 @@ choose freely: whatever x is, the motion starts and ends at the given poses with
 acceleration. x = 0 is the simplest motion, which for equal poses stands still.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -35,7 +33,6 @@ class Parametrisation(ABC):
 
     @property
     def n(self) -> int:
-        """Number of joints."""
         return len(self.start)
 
     @property

@@ -1,7 +1,5 @@
 """Preview of an excitation: motion within its limits, tool path, singular values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -7,8 +7,6 @@ and clearances are the nonlinear groups, in units of the limit and of 0.1 m. A u
 joint to one of its limits.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ in the least-squares sense are taken. Each joint is then scaled to fill its limi
 together until torques and clearances hold as well, so that the guess is feasible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 import time
@@ -27,7 +25,7 @@ from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory.clearance import Clearance
 from armsense.trajectory.limits import check_samples, Violation
-from armsense.types import Array, Reference
+from armsense.types import Array
 
 SHRINK = 0.8
 MOST_SHRINKS = 25
@@ -70,8 +68,8 @@ class Verifier:
                                        float(group.value[k, row]) + least, least))
         if found:
             return found
-        step = shape.period / count
-        return self._exact.check(_Recorded(samples.q, step), EXACT_SHARE * step)
+        some = np.rint(np.linspace(0, count, -(-count // EXACT_SHARE) + 1)).astype(int)
+        return self._exact.check_path(times[some], samples.q[some])
 
     def repair(self, problem: Problem, y: Array) -> float | None:
         """Largest tried scale of y that keeps everything; None: not even the smallest."""
@@ -93,24 +91,6 @@ class Verifier:
             raise ArmsenseError(f'{self._model.name}: {pair} are {distance:.3g} m apart in the '
                                 f'start pose, closer than {least:.3g} m; ask for less or take '
                                 'another pose')
-
-
-class _Recorded(NamedTuple):
-    """Positions as the trajectory that `Clearance.check` takes."""
-
-    q: Array      # [rad], (N, n)
-    step: float   # [s] between them
-
-    @property
-    def duration(self) -> float:
-        return (len(self.q) - 1) * self.step
-
-    @property
-    def n(self) -> int:
-        return int(self.q.shape[1])
-
-    def sample(self, t: float) -> Reference:
-        return Reference.at_rest(self.q[round(t / self.step)])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,6 @@ the way; their largest violation is in the merit function f + weight * sum_g max
 the quadratic programme as one elastic variable per group, which always has a solution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

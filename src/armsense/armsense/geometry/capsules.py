@@ -5,8 +5,6 @@ cylinder's full axis as its segment and so contains it: a motion that keeps caps
 the shapes apart.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Cylinders, spheres and boxes; each can be sampled and can take a point to its surface.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from typing import Any, NamedTuple
@@ -53,11 +51,7 @@ class Shape:
 
 
 def link_shapes(model: Arm) -> dict[str, list[Shape]]:
-    """Collision shapes of every moving link; a link without one has an empty list.
-
-    Raises:
-        ArmsenseError: No link has a shape that is known.
-    """
+    """Collision shapes of every moving link; a link without one has an empty list."""
     full, found = read_shapes(model, meshes=False)
     shapes: dict[str, list[Shape]] = {name: [] for name in model.link_names}
     for body in found.geometryObjects:

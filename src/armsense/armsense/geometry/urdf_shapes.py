@@ -1,7 +1,5 @@
 """Shapes of an arm's links from its URDF; whoever needs shapes takes them from here."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 import xml.etree.ElementTree as ElementTree
@@ -15,15 +13,9 @@ VISUAL, COLLISION = pin.GeometryType.VISUAL, pin.GeometryType.COLLISION
 
 
 def read_shapes(model: Arm, kind: Any = COLLISION, meshes: bool = True) -> tuple[Any, Any]:
-    """Pinocchio's model and shapes of an arm; joints that do not move are locked.
+    """Pinocchio's model and shapes (VISUAL or COLLISION) of an arm; other joints are locked.
 
-    Args:
-        model: The arm.
-        kind: VISUAL or COLLISION.
-        meshes: False leaves them out, so that their files need not be there.
-
-    Raises:
-        ArmsenseError: A shape cannot be read, such as a mesh whose file is missing.
+    Without meshes their files need not be there; a shape that cannot be read is an error.
     """
     try:
         full, shapes = _read(model.urdf if meshes else _without_meshes(model.urdf), kind)

@@ -5,8 +5,6 @@ of motion is compared with what it was when the model was new; one window may ho
 that the median of several decides.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,14 +44,7 @@ class DriftMonitor:
 
     def __init__(self, joints: Sequence[str], baseline: Array | None = None,
                  options: DriftOptions | None = None) -> None:
-        """Begin.
-
-        Args:
-            joints: Names.
-            baseline: RMS of the residual when the model was new [Nm], (n,); None: learned from
-                the first windows.
-            options: When to complain.
-        """
+        """The baseline is the RMS of a new model's residual [Nm], (n,); None: learned first."""
         n = len(joints)
         if baseline is not None and baseline.shape != (n,):
             raise BadValue('shape of the baseline', baseline.shape, f'({n},)')
@@ -63,12 +54,9 @@ class DriftMonitor:
         self._squares, self._seconds = np.zeros(n), 0.0
 
     def step(self, residual: Array, dt: float, usable: bool = True) -> None:
-        """Add one sample.
+        """Add a residual [Nm], (n,), `dt` [s] after the last one.
 
-        Args:
-            residual: External torque as the observer sees it [Nm], (n,).
-            dt: Time since the last sample [s].
-            usable: The arm moves, the residual is valid and nothing was hit.
+        Usable: the arm moves, the residual is valid and nothing was hit.
         """
         if not usable or not 0.0 < dt < self._options.window:
             return

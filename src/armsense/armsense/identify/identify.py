@@ -5,8 +5,6 @@ gravity; terms of the drives; weights; estimator; what is known and what is not.
 made by cross-validation within the training recordings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 import time

@@ -6,8 +6,6 @@ than the noise. Where the data are silent, the value of the CAD model stays, and
 so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

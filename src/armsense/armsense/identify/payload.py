@@ -5,8 +5,6 @@ the load: more mass on the last link. Errors of the model itself cancel as far a
 alike.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,13 +58,9 @@ class Payload:
 
 def identify_payload(model: IdentifiedModel, loaded: Recording, empty: Recording,
                      static: bool = False) -> Payload:
-    """Payload of `loaded` against `empty`.
+    """Payload of `loaded` against `empty`, with the model of the empty arm.
 
-    Args:
-        model: Of the empty arm.
-        loaded: With the load.
-        empty: The same arm without it.
-        static: Use only what the arm weighs at rest; the load may sway or be alive.
+    Static: only what the arm weighs at rest counts; the load may sway or be alive.
     """
     A, y, speed = _difference(model, loaded)
     if static:

@@ -3,8 +3,6 @@
 Several results that belong together appear together or not at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 import contextlib
 import glob
@@ -21,12 +19,7 @@ MotionFile = Excitation | FrictionSweep
 
 
 def confined(name: str, folder: Path) -> Path:
-    """A path that somebody else names: within a folder, also when links are followed.
-
-    Args:
-        name: Relative to the folder, or absolute.
-        folder: That must not be left.
-    """
+    """A path that somebody else names: within a folder, also when links are followed."""
     path = (folder / name).resolve()
     if '..' in Path(name).parts or not path.is_relative_to(folder.resolve()):
         raise ArmsenseError(f'{name} does not lie within {folder.resolve()}, where this node '
@@ -63,9 +56,7 @@ def period(motion: MotionFile) -> float:
 def check_target(file: Path, example: str) -> None:
     """Raise where `file` cannot be written: asked before the work, nothing is lost.
 
-    Args:
-        file: What shall be written.
-        example: A name that would do in its place, where it is a folder.
+    The example is a name that would do in its place, where it is a folder.
     """
     if file.is_dir():
         raise ArmsenseError(f'{file} is a folder; name a file, such as {file / example}')

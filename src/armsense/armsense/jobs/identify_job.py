@@ -103,14 +103,7 @@ class Identification:
 
 def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
         tell: Progress = lambda share, step: None) -> Identification:
-    """Identify and validate.
-
-    Args:
-        subject: What must be known beforehand.
-        data: Recordings to train with.
-        validate: Other recordings.
-        tell: Called at every step.
-    """
+    """Identify from recordings and validate with others; `tell` is called at every step."""
     start = time.perf_counter()
     notes: list[str] = []
     work = _elastic if subject.elastic else _rigid
@@ -300,13 +293,7 @@ class JointErrors(NamedTuple):
 
 def verdict(result: dict[str, Any], errors: JointErrors,
             wiring: Sequence[str] = ()) -> dict[str, str]:
-    """Grade (good, usable or poor) and one sentence.
-
-    Args:
-        result: Of an identification, see `summary`.
-        errors: Joint by joint.
-        wiring: What seems to be connected wrongly.
-    """
+    """Grade (good, usable or poor) and one sentence; `result` is that of `summary`."""
     seen = result['validation_percent']
     percent = result['cross_validated_percent'] if seen is None else seen
     where = ('on parts of the recording that were left out in turn' if seen is None

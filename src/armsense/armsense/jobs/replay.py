@@ -1,7 +1,5 @@
 """A recorded run seen again by an observer: same numbers, other thresholds if wanted."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import NamedTuple

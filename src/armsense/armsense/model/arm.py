@@ -27,8 +27,9 @@ import pinocchio as pin
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig
 from armsense.model.base_motion import BaseMotion
-from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, PinocchioArm, vector
+from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, PinocchioArm
 from armsense.model.robot_description import find_description, load_description
+from armsense.schema import vector
 from armsense.types import Array
 
 PARAMETER_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -138,11 +139,8 @@ class Arm(PinocchioArm):
                     motion: BaseMotion | None = None) -> Array:
         """Wrench of the moving links on their support, base frame [N, Nm], (6,).
 
-        Args:
-            q: Joint positions [rad], (n,).
-            dq: Joint velocities [rad/s], (n,).
-            ddq: Joint accelerations [rad/s^2], (n,).
-            motion: Of the base; None: it stands still.
+        Joint positions [rad], velocities and accelerations, (n,) each; the base stands still or
+        moves.
         """
         tau = pin.rnea(self._floating, self._floating_data, *self._float(q, dq, ddq, motion))
         return -np.array(tau[:6])
@@ -175,22 +173,6 @@ class Arm(PinocchioArm):
         h[3:] += _cross(c, h[:3])
         weight = mass * self._model.gravity.linear
         return h, np.concatenate([weight, _cross(c, weight)])
-
-    def base_wrench_regressor_batch(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Base-wrench regressors of N samples stacked sample by sample, (6 N, 10 n)."""
-        q, dq, ddq = self._batch(q, dq, ddq)
-        N = len(q)
-        pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (N, 1))
-        rest = np.zeros((N, 6))
-        Q, V, A = np.hstack([pose, q]), np.hstack([rest, dq]), np.hstack([rest, ddq])
-        out = np.empty((N, 6, PARAMETERS_PER_LINK * self.n))
-        model, data = self._floating, self._floating_data
-        regressor = pin.computeJointTorqueRegressor
-        Y = data.jointTorqueRegressor[:6, PARAMETERS_PER_LINK:]
-        for row, a, b, c in zip(out, Q, V, A, strict=True):
-            regressor(model, data, a, b, c)
-            np.negative(Y, out=row)
-        return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
 
     def _float(self, q: Array, dq: Array, ddq: Array,
                motion: BaseMotion | None = None) -> tuple[Array, Array, Array]:
@@ -261,12 +243,10 @@ class Arm(PinocchioArm):
 
     def with_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0),
                      inertia: ArrayLike | None = None) -> Arm:
-        """The same arm carrying a body.
+        """The same arm carrying a body of a mass [kg] in its tool; 0: nothing.
 
-        Args:
-            mass: [kg]; 0 carries nothing.
-            center: Centre of mass in the tool frame [m], (3,).
-            inertia: About that centre, tool axes [kg m^2], (3, 3). None: a point mass.
+        Its centre of mass is in the tool frame [m], (3,), its inertia about that centre in tool
+        axes [kg m^2], (3, 3); None: a point mass.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
@@ -290,11 +270,7 @@ class Arm(PinocchioArm):
 
 
 def carrying(model: Arm, message: Any) -> Arm:
-    """The arm with what a `geometry_msgs/InertiaStamped` says in its tool.
-
-    Raises:
-        ArmsenseError: The message is given in another frame, or no body is like that.
-    """
+    """The arm with what a `geometry_msgs/InertiaStamped` says in its tool."""
     frame, body = message.header.frame_id, message.inertia
     if frame not in ('', model.tool_frame):
         raise ArmsenseError(f'payload in the frame {frame!r}; it must be in that of the tool, '

@@ -248,12 +248,7 @@ class ArmConfig:
               armature: Sequence[float] | None = None, **more: Any) -> ArmConfig:
         """Rigid joints without gears whose efforts stand for motor torques.
 
-        Args:
-            arm: Name.
-            title: In words.
-            efforts: Limit [Nm] by joint; 0: none is known.
-            armature: Rotor inertia [kg m^2], (n,); None: zero.
-            **more: Other fields.
+        Limits by joint [Nm], 0: none is known; rotor inertias [kg m^2], (n,); other fields.
         """
         inertia = [0.0] * len(efforts) if armature is None else armature
         joints = {joint: JointConfig(drive='rigid', gear_ratio=1.0, torque_constant=1.0,

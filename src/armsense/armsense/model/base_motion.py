@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.errors import BadValue
+from armsense.schema import vector
 from armsense.types import Array
 
 
@@ -25,7 +26,7 @@ class BaseMotion(NamedTuple):
     @classmethod
     def at_rest(cls, gravity: ArrayLike) -> BaseMotion:
         """A base that stands still; gravity [m/s^2] in the base frame."""
-        return cls(-_three('gravity', gravity), np.zeros(3), np.zeros(3))
+        return cls(-vector('gravity', gravity, 3), np.zeros(3), np.zeros(3))
 
     @classmethod
     def unknown(cls) -> BaseMotion:
@@ -42,27 +43,15 @@ class BaseMotion(NamedTuple):
                angular_acceleration: ArrayLike = (0.0, 0.0, 0.0), *,
                rotation: ArrayLike | None = None,
                position: ArrayLike = (0.0, 0.0, 0.0)) -> BaseMotion:
-        """From the readings of a unit fixed to the base.
+        """From readings of a unit fixed to the base [m/s^2], [rad/s], [rad/s^2], in its own axes.
 
-        Args:
-            specific_force: [m/s^2], axes of the unit.
-            angular_velocity: [rad/s], axes of the unit.
-            angular_acceleration: [rad/s^2], axes of the unit.
-            rotation: Axes of the unit in the base frame, (3, 3); None: the same axes.
-            position: Of the unit in the base frame [m].
+        Its axes, (3, 3), None: the same, and its position [m] are those in the base frame.
         """
         R = np.eye(3) if rotation is None else np.asarray(rotation, float)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6):
             raise BadValue('rotation', R.tolist(), 'a rotation matrix, (3, 3)')
-        omega = R @ _three('angular_velocity', angular_velocity)
-        alpha = R @ _three('angular_acceleration', angular_acceleration)
-        lever = _three('position', position)
+        omega = R @ vector('angular_velocity', angular_velocity, 3)
+        alpha = R @ vector('angular_acceleration', angular_acceleration, 3)
+        lever = vector('position', position, 3)
         turning = np.cross(alpha, lever) + np.cross(omega, np.cross(omega, lever))
-        return cls(R @ _three('specific_force', specific_force) - turning, omega, alpha)
-
-
-def _three(what: str, values: ArrayLike) -> Array:
-    array = np.asarray(values, float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise BadValue(what, array.tolist(), 'three finite numbers')
-    return array
+        return cls(R @ vector('specific_force', specific_force, 3) - turning, omega, alpha)

@@ -12,8 +12,6 @@ Each joint has its rotor as on the real arm; joints before it feel the disc, too
 arm they do not.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 import xml.etree.ElementTree as ElementTree
 
@@ -31,8 +29,7 @@ UPPER = [('Ixx', 0, 0), ('Ixy', 0, 1), ('Iyy', 1, 1), ('Ixz', 0, 2), ('Iyz', 1, 
 def gazebo_arm(arm: Arm) -> Arm:
     """The arm with rotors in its links, plain friction, and the gravity of Gazebo's world.
 
-    Raises:
-        ArmsenseError: It has springs or coupled shafts.
+    Springs and coupled shafts are an error.
     """
     _refuse(arm.config)
     rows = arm.parameters.reshape(arm.n, len(PARAMETER_NAMES))

@@ -13,12 +13,13 @@ from functools import cached_property
 import hashlib
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense import schema
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
 from armsense.schema import quantity
@@ -73,11 +74,9 @@ class Thresholds:
     def scaled(self, factors: ArrayLike) -> Thresholds:
         """All three parts times a factor, scalar or (n,)."""
         factor = np.broadcast_to(np.asarray(factors, float), self.n)
-        constant, velocity, acceleration = self._parts
-        return replace(self, constant=tuple((factor * constant).tolist()),
-                       velocity=tuple((factor * velocity).tolist()) if self.velocity else (),
-                       acceleration=tuple((factor * acceleration).tolist())
-                       if self.acceleration else ())
+        parts = zip(('constant', 'velocity', 'acceleration'), self._parts, strict=True)
+        changed: Any = {name: tuple((factor * part).tolist()) for name, part in parts if len(part)}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +215,6 @@ class ModelFile:
         return schema.read_arm_file(cls, path, 'a model', FORMAT, arm, former=('ripples',))
 
     def write(self, path: str | Path) -> None:
-        """Write whole or not at all."""
         schema.write_yaml(self, Path(path))
 
     def apply(self, model: Arm) -> Arm:
@@ -226,8 +224,7 @@ class ModelFile:
                 f'the model file is of arm {self.arm!r}; this arm is {model.name!r}')
         rows = model.parameters.reshape(model.n, len(PARAMETER_NAMES))
         for link, inertia in self.links.items():
-            if link not in model.link_names:
-                raise UnknownName('link', link, model.link_names, 'model file')
+            check_known('link', link, model.link_names, 'model file')
             rows[model.link_names.index(link)] = [getattr(inertia, p) for p in PARAMETER_NAMES]
         config = self.apply_config(model.config)
         armature = np.array([joint.armature for joint in config.joints.values()])
@@ -239,8 +236,7 @@ class ModelFile:
         """The arm's configuration with identified drives, friction and gravity."""
         joints = dict(config.joints)
         for name in (*self.drives, *self.friction):
-            if name not in joints:
-                raise UnknownName('joint', name, joints, 'model file')
+            check_known('joint', name, joints, 'model file')
         for name, friction in self.friction.items():
             joints[name] = replace(joints[name], friction=friction)
         for name, drive in self.drives.items():

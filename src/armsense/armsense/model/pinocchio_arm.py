@@ -1,7 +1,5 @@
 """An arm as Pinocchio sees it: its joints, frames, limits and kinematics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import functools
 
@@ -9,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 import pinocchio as pin
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import vector
 from armsense.types import Array
 
 PARAMETERS_PER_LINK = 10
@@ -23,16 +22,11 @@ class PinocchioArm:
                  gravity: ArrayLike = (0.0, 0.0, -9.81), armature: ArrayLike | None = None,
                  tool_frame: str | None = None, name: str = '',
                  config: ArmConfig | None = None) -> None:
-        """Build from URDF text.
+        """Build from URDF text; joints that are not named are locked at zero, None: all move.
 
-        Args:
-            urdf: URDF text.
-            joint_names: Joints that move, in order; the others are locked at zero. None: all.
-            gravity: [m/s^2] in the base frame, (3,).
-            armature: Reflected rotor inertia [kg m^2], (n,). None: zero.
-            tool_frame: Frame of the tool; None: the last frame.
-            name: Name of the arm, for messages.
-            config: The arm's yaml; None: rigid joints without gears, friction and home.
+        Gravity in the base frame [m/s^2], (3,); reflected rotor inertia [kg m^2], (n,); the tool
+        is by default the last frame. Without the arm's yaml joints are rigid, without gears,
+        friction and home.
         """
         self._model = _reduced(_parse(urdf), joint_names)
         self._model.gravity.linear = np.asarray(gravity, float)
@@ -117,13 +111,6 @@ class PinocchioArm:
         """Index of the last joint that moves a frame; -1: fixed to the base."""
         return int(self._model.frames[self._frame_id(frame)].parentJoint) - 1
 
-    def tool_acceleration_bias(self, q: Array, dq: Array) -> Array:
-        """dJ/dt dq of the tool [m/s^2, rad/s^2], (6,)."""
-        frame_id = self._frame_id(self.tool_frame)
-        pin.forwardKinematics(self._model, self._data, q, dq, np.zeros(self.n))
-        return np.array(pin.getFrameClassicalAcceleration(
-            self._model, self._data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector)
-
     def _frame_id(self, frame: str) -> int:
         number = self._frame_ids.get(frame)   # asking Pinocchio costs more than a Jacobian
         if number is None:
@@ -156,8 +143,7 @@ def _reduced(model: pin.Model, joint_names: Sequence[str] | None) -> pin.Model:
     present = list(model.names)[1:]
     wanted = list(joint_names) if joint_names is not None else present
     for name in wanted:
-        if name not in present:
-            raise UnknownName('joint', name, present, 'URDF')
+        check_known('joint', name, present, 'URDF')
     locked = [model.getJointId(name) for name in present if name not in wanted]
     if locked:
         model = pin.buildReducedModel(model, locked, pin.neutral(model))
@@ -181,13 +167,3 @@ def _floating_base(model: pin.Model) -> pin.Model:
     floating = pin.appendModel(root, model, frame_id, pin.SE3.Identity())
     floating.inertias[1] = pin.Inertia.Zero()   # appendModel brings the base link's own mass along
     return floating
-
-
-def vector(what: str, values: ArrayLike, size: int) -> Array:
-    """The values as an array of finite numbers, (size,)."""
-    array = np.asarray(values, float)
-    if array.shape != (size,):
-        raise BadValue(f'shape of {what}', array.shape, f'({size},)')
-    if not np.isfinite(array).all():
-        raise BadValue(what, array.tolist(), 'finite')
-    return array

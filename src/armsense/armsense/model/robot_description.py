@@ -1,7 +1,5 @@
 """URDF text of an arm, from a URDF or xacro file, and the arm of which only that is known."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 import xml.etree.ElementTree as ElementTree
@@ -127,9 +125,6 @@ def urdf_arm(path: Path) -> ArmConfig:
     For robots with drivers of their own (ros2_control, Gazebo): joint efforts stand for motor
     torques, gears and boards are nobody's business here. Friction and rotor inertia are unknown
     until an identified `model.yaml` brings them.
-
-    Raises:
-        ArmsenseError: No file, no URDF, no revolute joint, or one without effort limit.
     """
     if not path.is_file():
         raise ArmsenseError(f'the robot description {path} does not exist')

@@ -3,15 +3,13 @@
 The residual tends to tau_ext of M(q) ddq + C(q, dq) dq + g(q) = tau_link + tau_ext.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 import math
 
 import numpy as np
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model import Arm
 from armsense.observer.residual_filter import ResidualFilter
 from armsense.schema import quantity
@@ -49,8 +47,7 @@ class ObserverOptions:
         for kind, value, known in (('torque', self.torque, TORQUES),
                                    ('quadrature', self.quadrature, QUADRATURES),
                                    ('on_gap', self.on_gap, GAPS)):
-            if value not in known:
-                raise UnknownName(kind, value, known, 'observer')
+            check_known(kind, value, known, 'observer')
 
 
 DEFAULT_OPTIONS = ObserverOptions()
@@ -104,16 +101,10 @@ class Observer(ABC):
             self._anchored = True
 
     def step(self, q: Array, dq: Array, tau_link: Array, dt: float) -> Array:
-        """One sample.
+        """The residual [Nm], (n,), to be read only, `dt` [s] after the sample before.
 
-        Args:
-            q: Joint positions [rad], float64 (n,).
-            dq: Joint velocities [rad/s], (n,).
-            tau_link: Torque on the link side of the drive, friction taken off [Nm], (n,).
-            dt: Time since the sample before [s].
-
-        Returns:
-            The residual [Nm], (n,), to be read only.
+        Positions [rad], float64, and velocities [rad/s] of the joints; torque on the link side of
+        the drive, friction taken off [Nm]; (n,) each.
         """
         if tau_link.shape != self._shape:  # Pinocchio checks the other two
             raise BadValue('shape of tau_link', tau_link.shape, f'{self._shape}')

@@ -1,14 +1,12 @@
 """Observers by name: of the generalised momentum, and direct."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model import Arm
 from armsense.observer.observer import DEFAULT_OPTIONS, Observer, ObserverOptions
 from armsense.observer.residual_filter import (
@@ -145,7 +143,6 @@ def make_observer(name: str, model: Arm, gain: ArrayLike = 100.0,
         gains = np.full(model.n, float(gains))
     elif gains.shape != (model.n,):
         raise BadValue('shape of gain', gains.shape, f'({model.n},) or a number')
-    if name not in OBSERVERS:
-        raise UnknownName('observer', name, OBSERVERS)
+    check_known('observer', name, OBSERVERS)
     kind, make = OBSERVERS[name]
     return kind(model, make(gains, options.period), options)

@@ -49,7 +49,6 @@ class FirstOrderFilter:
         self._decay = np.empty(self.n)  # exp(-K dt) of the last dt
 
     def step(self, raw: Array, dt: float) -> Array:
-        """See ResidualFilter."""
         if dt != self._dt:
             self._set_step(dt)
         residual = self._residual - raw
@@ -59,7 +58,6 @@ class FirstOrderFilter:
         return residual
 
     def reset(self) -> None:
-        """Back to zero."""
         self._residual = np.zeros(self.n)
 
     def _set_step(self, dt: float) -> None:
@@ -78,12 +76,7 @@ class HigherOrderFilter:
     """
 
     def __init__(self, poles: ArrayLike, gain: ArrayLike) -> None:
-        """Place poles.
-
-        Args:
-            poles: For gain 1, all in the left half plane, in conjugate pairs, distinct.
-            gain: Factor on the poles [1/s] per joint, (n,).
-        """
+        """Distinct poles for gain 1, stable, in conjugate pairs; gain on them [1/s], (n,)."""
         poles = _checked_poles(poles)
         self.gain = gain_vector('gain', gain)
         self.n = len(self.gain)
@@ -106,7 +99,6 @@ class HigherOrderFilter:
         return cls(poles, gain)
 
     def step(self, raw: Array, dt: float) -> Array:
-        """See ResidualFilter."""
         if dt != self._dt:
             self._set_step(dt)
         values = raw.tolist()
@@ -121,7 +113,6 @@ class HigherOrderFilter:
         return np.array(residual)
 
     def reset(self) -> None:
-        """Back to zero."""
         self._modes = [[(0.0, 0.0)] * self.n for _ in self._shares]
 
     def _set_step(self, dt: float) -> None:
@@ -194,12 +185,10 @@ class KalmanFilter:
 
     def __init__(self, momentum_noise: ArrayLike, disturbance_rate: ArrayLike,
                  period: float) -> None:
-        """Noise per joint.
+        """For a nominal sampling period [s].
 
-        Args:
-            momentum_noise: Standard deviation of one momentum sample [Nm s], (n,).
-            disturbance_rate: Drift of the disturbance in one second [Nm/sqrt(s)], (n,).
-            period: Nominal sampling period [s].
+        Standard deviation of one momentum sample [Nm s] and drift of the disturbance in one second
+        [Nm/sqrt(s)], (n,) each.
         """
         self._R = gain_vector('momentum_noise', momentum_noise) ** 2
         self.n = len(self._R)
@@ -222,7 +211,6 @@ class KalmanFilter:
         return cls(np.ones_like(gain), gain**2 * np.sqrt(period), period)
 
     def step(self, raw: Array, dt: float) -> Array:
-        """See ResidualFilter."""
         gain_p, gain_d = self._steady
         if abs(dt - self._period) > _SAME_PERIOD * self._period:
             gain_p, gain_d = self._gains(dt).tolist()
@@ -237,7 +225,6 @@ class KalmanFilter:
         return np.array(residual)
 
     def reset(self) -> None:
-        """Back to zero."""
         self._error = [0.0] * self.n
         self._residual = [0.0] * self.n
 

@@ -1,7 +1,5 @@
 """The state machine of reactions; `docs/reactions.md` has its diagram."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -25,15 +23,9 @@ class ReactionMachine:
     def __init__(self, n: int, options: ReactionOptions, limits: Limits,
                  own_inertia: Callable[[Array], Array], release: Array,
                  guard: Guard | None = None) -> None:
-        """Prepare for an arm.
+        """Prepare for n joints; `release` as in `agree_with`, without guard nothing is in the way.
 
-        Args:
-            n: Number of joints.
-            options: Parameters of the strategies.
-            limits: No reference leaves them.
-            own_inertia: Of the joints, rotors included, at q [rad]: [kg m^2], (n,) -> (n,).
-            release: As in `agree_with`.
-            guard: Keeps the arm off the floor and itself; None: nothing is in its way.
+        `own_inertia` is that of the joints, rotors included, at q [rad]: [kg m^2], (n,) -> (n,).
         """
         self._guard = guard
         self.options = options
@@ -62,11 +54,7 @@ class ReactionMachine:
         self._waited = 0.0                        # [s] to resume, since the arm was last driven
 
     def agree_with(self, release: Array) -> None:
-        """Call no residual quiet that the detector takes for a contact that lasts.
-
-        Args:
-            release: Residual below which the detector calls a contact ended [Nm], (n,).
-        """
+        """Call no residual quiet that the detector takes for a contact that lasts [Nm], (n,)."""
         quiet = (spread('reaction.quiet', self.options.quiet, len(release))
                  if self.options.quiet else release)
         for joint, value, limit in zip(self._limits.joints, quiet.tolist(), release.tolist(),
@@ -156,15 +144,7 @@ class ReactionMachine:
 
     def step(self, state: ArmState, residual: Array | None, collision: Collision | None,
              dt: float, lasting: str = '') -> Directive:
-        """What to follow now.
-
-        Args:
-            state: Of the arm.
-            residual: External torque [Nm], (n,); None: unknown in this cycle.
-            collision: A collision that began in this cycle.
-            dt: [s]
-            lasting: A contact that lasts, in words; empty: none does. Nothing resumes meanwhile.
-        """
+        """What to follow now; arguments as of `MotionCycle.step`. Nothing resumes in contact."""
         if self.phase is Phase.SAFE:
             return Directive(self.phase)
         self._time += dt

@@ -1,12 +1,10 @@
 """How an arm answers a collision: parameters, phases, what the controller shall follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 from armsense.schema import quantity
 from armsense.types import Flags, Reference
 
@@ -54,8 +52,7 @@ class ReactionOptions:
 
 def known_strategy(name: str) -> str:
     """The name, if it is one."""
-    if name not in STRATEGIES:
-        raise UnknownName('reaction', name, STRATEGIES)
+    check_known('reaction', name, STRATEGIES)
     return name
 
 

@@ -11,8 +11,6 @@ that yields as if it had a small part of its inertia M trembles, one with m = M 
 as k_o K_D T < 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -40,15 +38,10 @@ class Admittance:
 
     def __init__(self, inertia: Array, drag: Array, stiffness: Array, speed: Array,
                  way: tuple[Array, Array], acceleration: Array) -> None:
-        """Set the parameters, (n,) each.
+        """Inertia m [kg m^2], drag f [Nm s/rad] and stiffness k [Nm/rad], (n,) each.
 
-        Args:
-            inertia: m [kg m^2]
-            drag: f [Nm s/rad]
-            stiffness: k [Nm/rad]
-            speed: Largest velocity [rad/s].
-            way: Lowest, <= 0, and highest, >= 0 [rad].
-            acceleration: Largest [rad/s^2].
+        Largest velocity [rad/s] and acceleration [rad/s^2]; lowest, <= 0, and highest way, >= 0
+        [rad].
         """
         self._m, self._f, self._k = inertia, drag, stiffness
         self._speed, self._way, self._acceleration = speed, way, acceleration
@@ -126,13 +119,9 @@ class Retreat:
              np.minimum(self._distance, limits.upper - q)), limits.acceleration)
 
     def step(self, residual: Array, time: float, quiet: bool, dt: float) -> Reference:
-        """Where to go now.
+        """Where to go now, at a time since the contact [s], under an external torque [Nm], (n,).
 
-        Args:
-            residual: External torque [Nm], (n,).
-            time: Since the contact [s].
-            quiet: Nothing has been felt for a while.
-            dt: [s]
+        Quiet: nothing has been felt for a while.
         """
         options, yielding = self._options, self._yielding
         # Fading: an end at once makes the arm brake, which would feel like a contact.

@@ -1,7 +1,5 @@
 """Ways that a reaction plans: back along what was just driven, and off a contact."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np
@@ -43,10 +41,8 @@ class PathMemory:
     def backwards(self, speed: float, limits: Limits) -> Chain | None:
         """The remembered path from its end to its beginning, at rest at both; None: no path.
 
-        Args:
-            speed: Fraction of the speed that was driven; less where the path is so short that
-                the arm could not start and stop on it.
-            limits: What starting and stopping keep.
+        At a fraction of the speed that was driven, less where the path is so short that the arm
+        could not start and stop on it.
         """
         rows = list(reversed(self._samples))
         # From the very end: back to the last sample would be a jump.
@@ -73,12 +69,8 @@ def way_to_clearance(here: Array, contact: Array, impulse: Array, options: React
                      limits: Limits) -> QuinticSpline | None:
     """Off in the direction in which the contact pushed, gently; None: far enough already.
 
-    Args:
-        here: Where the arm holds [rad], (n,).
-        contact: Where it was hit [rad], (n,).
-        impulse: Of the contact [Nm s], (n,).
-        options: How far and how fast.
-        limits: No reference leaves them.
+    From where the arm holds [rad], away from where it was hit [rad], along the impulse [Nm s],
+    (n,).
     """
     size = float(np.linalg.norm(impulse))
     if size == 0.0:

@@ -78,13 +78,7 @@ def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
 
 
 def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
-    """Topic of the motor states.
-
-    Args:
-        where: Name of the bag, for errors.
-        kinds: Types of its topics.
-        topic: That is wanted; None: the only one of that type.
-    """
+    """The topic of the motor states that is wanted; None: the only one of that type."""
     candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
     if topic is None and len(candidates) == 1:
         return candidates[0]
@@ -256,21 +250,12 @@ def our_types() -> Typestore:
 
 
 def message_type(name: str, store: Typestore | None = None) -> MessageType:
-    """Fields of a type such as `sensor_msgs/msg/JointState`.
-
-    Raises:
-        ArmsenseError: One of them is neither number nor text nor a list of these.
-    """
+    """Fields of a type such as `sensor_msgs/msg/JointState`: numbers, texts and lists of these."""
     return MessageType(name.rpartition('/')[2], tuple(_fields(store or our_types(), name)))
 
 
 def motor_states_type(definition: str, where: str) -> MessageType:
-    """Motor states as a bag defines them, which may be of another version.
-
-    Args:
-        definition: Text of the type, '' where the bag has none.
-        where: Name of the bag, for errors.
-    """
+    """Motor states as a bag defines them, which may be of another version; '': it does not."""
     if not definition:
         raise ArmsenseError(f'{where}: the type {MOTOR_STATES} is unknown and the bag does not '
                             'define it')

@@ -1,7 +1,5 @@
 """A bag in small steps: the messages that are due, as bytes, with topics as an arm names them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,11 +24,7 @@ class BagPlayback:
     """A position in a bag. The file is read as it goes, so that a long bag needs no memory."""
 
     def __init__(self, path: Path) -> None:
-        """Look through the bag once.
-
-        Raises:
-            ArmsenseError: It holds no message of an arm.
-        """
+        """Look through the bag once; without a message of an arm that is an error."""
         self.path = path
         if not path.exists() or not is_bag(path):
             raise ArmsenseError(f'{path} is no bag (a rosbag2 folder, .mcap or .db3)')
@@ -68,7 +62,6 @@ class BagPlayback:
         return self._next is None
 
     def rewind(self) -> None:
-        """Back to the begin."""
         self._now = self.begin
         self._source = self._read()
         self._next = next(self._source, None)

@@ -8,8 +8,6 @@ rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour a
 are averaged with the values, so nothing is shifted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,11 +58,8 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
              most_rows: int = MOST) -> Signals:
     """Signals of `joints` from the topic of the robot file, in bounded memory.
 
-    Args:
-        path: File or folder.
-        source: Topic and names; no topic: that of the only motor states.
-        joints: Names of the joints.
-        most_rows: Samples that are kept; more are averaged in groups.
+    Without a topic it is that of the only motor states; samples beyond `most_rows` are averaged in
+    groups.
     """
     notes: list[str] = []
     topics: dict[str, str] = {}

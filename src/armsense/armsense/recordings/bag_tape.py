@@ -1,7 +1,5 @@
 """Readings of an arm, how its base moved, and what its observer said, from a bag."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,12 +60,9 @@ def read_tape(path: Path, n: int, topic: str | None = None,
               imu: Mounting | None = ALIGNED) -> BagTape:
     """Read the motor states of an arm of n joints, and how its base moved.
 
-    Args:
-        path: File or folder; sqlite3 or MCAP, split, compressed, cut off, with or without
-            metadata.
-        n: Number of joints.
-        topic: Of the states; None: the only one of that type.
-        imu: How the unit sits that recorded the topic `imu`; None: that topic is ignored.
+    From a file or folder: sqlite3 or MCAP, split, compressed, cut off, with or without metadata; a
+    topic of None is the only one of that type. `imu` tells how the unit sits that recorded the
+    topic `imu`; None: that topic is ignored.
     """
     notes: list[str] = []
     found: dict[str, list[bytes]] = {}
@@ -101,15 +96,10 @@ def read_tape(path: Path, n: int, topic: str | None = None,
 
 def base_motion(stamps: NDArray[np.int64], data: list[bytes],
                 mounted: Mounting) -> NDArray[np.float64]:
-    """Rows of `BaseMotion` at N states, (N, 3, 3).
+    """Rows of `BaseMotion` at the stamps of N states [ns], from `sensor_msgs/Imu`, (N, 3, 3).
 
-    Each state gets the newest reading that is not later than it, as in the node, which gives
-    the numbers of a lock-step run bit for bit. NaN where the unit was silent.
-
-    Args:
-        stamps: Of the states [ns], in order, (N,).
-        data: Messages `sensor_msgs/Imu`, CDR.
-        mounted: Where the unit sits.
+    Each state gets the newest reading that is not later than it, as in the node, which gives the
+    numbers of a lock-step run bit for bit. NaN where the unit was silent.
     """
     readings = sorted((deserialize(our_types(), IMU, d) for d in data), key=stamp_ns)
     newest = np.searchsorted([stamp_ns(r) for r in readings], stamps, side='right')

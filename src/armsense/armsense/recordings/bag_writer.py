@@ -1,7 +1,5 @@
 """A rosbag2 folder (MCAP) written without rosbag2: `ros2 bag` and Foxglove open it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,6 @@ class BagWriter:
         self._first = self._last = 0          # [ns]
 
     def add_topic(self, topic: str, message_type: str) -> None:
-        """Announce a topic."""
         if message_type not in self._schemas:
             self._schemas[message_type] = self._writer.register_schema(
                 message_type, 'ros2msg', schema_text(message_type).encode())

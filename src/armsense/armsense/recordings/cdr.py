@@ -59,11 +59,7 @@ class MessageType(NamedTuple):
 
     @classmethod
     def of(cls, kind: Any) -> MessageType:
-        """From a generated class, or as it is.
-
-        Raises:
-            BadRecord: It has a field that is neither number nor text, nor a list of these.
-        """
+        """From a generated class, or as it is; BadRecord: a field is of another kind."""
         if isinstance(kind, MessageType):
             return kind
         fields: list[Field] = []
@@ -103,11 +99,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, kind: MessageType, data: bytes) -> Layout:
-        """Of a serialised message.
-
-        Raises:
-            BadRecord: It is cut off, or no CDR.
-        """
+        """Of a serialised message; BadRecord: it is cut off, or no CDR."""
         order = ORDERS.get(data[:2])
         if order is None:
             raise BadRecord(f'{kind.name} begins with {data[:2].hex()}, which is no CDR')
@@ -174,11 +166,7 @@ class Columns:
     """Cuts messages that look like the one it was made from."""
 
     def __init__(self, kind: MessageType, data: bytes) -> None:
-        """Look at one message.
-
-        Raises:
-            BadRecord: It is cut off, or no CDR.
-        """
+        """Look at one message; BadRecord: it is cut off, or no CDR."""
         self.layout = Layout.of(kind, data)
         self._end = HEADER + self.layout.size
         texts = [slot for slot in self.layout.slots if slot.code == CHARACTER]
@@ -203,12 +191,7 @@ class Columns:
 
     def cut(self, batch: Sequence[bytes], names: Collection[str] | None = None,
             ) -> dict[str, Column]:
-        """Numbers of messages with this layout by field, (N,) of a scalar, else (N, items).
-
-        Args:
-            batch: The messages.
-            names: Fields that are wanted; None: all of numbers.
-        """
+        """Numbers of messages with this layout by field, (N,) of a scalar, else (N, items)."""
         table, columns = self._table(batch), {}
         for name, code, offset, items in self.layout.slots:
             if code == CHARACTER or (names is not None and name not in names):

@@ -1,7 +1,5 @@
 """Recordings in text tables: one file with columns, or a folder with one file per quantity."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

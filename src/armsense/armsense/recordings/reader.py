@@ -1,7 +1,5 @@
 """Bags of arms whose springs or strain gauges tell the torques on the links."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +18,7 @@ def read_elastic(path: Path, arm: Arm, source: SourceConfig, window: tuple[float
                  ) -> tuple[list[ElasticRecording], list[str]]:
     """Motor and joint angles and motor torques of each part between gaps, and remarks.
 
-    Args:
-        path: File or folder.
-        arm: With a spring in every joint.
-        source: Topic of the states; see `read_bag`.
-        window: Stamps between which the motion lies [s]; None: all is used.
+    Of an arm with a spring in every joint, between two stamps [s]; None: all is used.
     """
     signals = read_bag(path, source, arm.joint_names)
     if signals.joint_position is None:

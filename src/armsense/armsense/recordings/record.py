@@ -11,8 +11,6 @@ Attribute names are the message's: `record.seq`, `record.position` (an ndarray);
 `record.stamp_ns` (int, [ns]) and `record.frame_id`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 import struct
 from typing import Any, NamedTuple
@@ -75,7 +73,6 @@ class RecordOut(_Record):
                     self._wire, _dtype(slot), slot.items, slot.offset + 4)
 
     def wire(self) -> bytes:
-        """The serialised message."""
         return bytes(self._wire)
 
 
@@ -157,13 +154,10 @@ def _out_scalar(type_name: str, slot: Slot) -> property:
 def new_record(
     kind: Any, length: int = 0, lengths: Mapping[str, int] | None = None, frame_id: str = '',
 ) -> Any:
-    """A record to be filled and sent.
+    """A record of a message class or `MessageType`, to be filled and sent.
 
-    Args:
-        kind: Message class or `MessageType`.
-        length: Items of every unbounded array.
-        lengths: Arrays with another length, such as `{'strain': 0}`.
-        frame_id: Of the header, constant.
+    Unbounded arrays have so many items, those of `lengths`, such as `{'strain': 0}`, another
+    number.
     """
     lengths = lengths or {}
     characters = len(frame_id.encode()) + 1  # CDR counts the closing zero
@@ -208,9 +202,7 @@ class RecordDecoder:
     def decode(self, data: bytes) -> Any | None:
         """A record, or None for a shape that was refused before.
 
-        Raises:
-            ArmsenseError: Not a message of this type, or array lengths that are not the expected
-                ones and are seen for the first time.
+        Another type, or array lengths that are not expected, is an error when it is first seen.
         """
         last = self._last
         if last is None or len(data) < last.size or last.pick(data) != last.picked:

@@ -4,8 +4,6 @@ All that counts is what stands in the bag: positions and velocities of the links
 `joint_states`, torques from `motor_states`, events from `collision` and `motor_board/mode`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import hashlib
 from pathlib import Path

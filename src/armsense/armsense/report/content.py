@@ -1,7 +1,5 @@
 """Numbers and words of a report, as plain data: the page and the JSON file show the same."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -33,7 +31,6 @@ REASONS = {
 
 
 def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
-    """Everything that the report says."""
     model = job.model
     facts: dict[str, Any] = {
         'robot': job.subject.arm.name,

@@ -1,7 +1,5 @@
 """Figures of a report as SVG text, small enough to stand in the page itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import io
 from typing import Any

@@ -1,7 +1,5 @@
 """The report as one HTML page that needs nothing beside itself."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -35,7 +33,6 @@ def write_all(job: Identification, out: Path) -> tuple[Path, Path, Path]:
 
 
 def render(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> str:
-    """HTML of the report."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -47,7 +44,6 @@ def render(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> st
 
 
 def draw(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> dict[str, Any]:
-    """All figures."""
     model, n = job.model, job.model.model.n
     kinds = {kind: [row for row in facts['parameters'] if row['kind'] == kind]
              for kind in ('mass', 'first moment', 'inertia')}

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import mujoco
 import numpy as np
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.model.arm_config import ArmConfig, JointConfig
 from armsense.model.robot_description import find_description, load_description
 from armsense.sim import scene
@@ -72,8 +72,7 @@ class ArmSpec:
 
     def attachment(self, link: str, point: Array) -> tuple[str, Array]:
         """Body, and point in its frame, for a point in the frame of a (straight) link."""
-        if link not in self.links:
-            raise UnknownName('link', link, self.links, self.config.arm)
+        check_known('link', link, self.links, self.config.arm)
         if link not in self.beams:
             return link, point
         beam = self.beams[link]
@@ -134,8 +133,7 @@ class ArmSpec:
 
     def _add_payload(self) -> None:
         names = [body.name for body in self.spec.bodies]
-        if self.config.tool_frame not in names:
-            raise UnknownName('tool frame', self.config.tool_frame, names, self.config.arm)
+        check_known('tool frame', self.config.tool_frame, names, self.config.arm)
         self.spec.body(self.config.tool_frame).add_body(name=PAYLOAD)
 
     def _set_options(self) -> None:

@@ -10,8 +10,6 @@ vector holds them, and turning is not offered.
 Obstacles, hands and pushes are given in the base frame, so they ride along.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from armsense.errors import BadValue
+from armsense.schema import vector
 from armsense.sim.sensors import NOISE_BLOCK
 from armsense.types import Array
 
@@ -36,11 +35,9 @@ class Carrier:
         Gravity and the peak acceleration `sway` along each axis are those of the level base
         [m/s^2], tilt is its constant roll and pitch [rad]; the seed is that of three frequencies.
         """
-        angles = np.asarray(tilt, float)
+        angles = vector('tilt (roll and pitch)', tilt, 2)
         if not (np.isfinite(sway) and sway >= 0.0):
             raise BadValue('sway', sway, '>= 0 m/s^2')
-        if angles.shape != (2,) or not np.isfinite(angles).all():
-            raise BadValue('tilt', angles.tolist(), 'roll and pitch, two finite numbers')
         self._gravity = np.asarray(gravity, float)
         self._sway = sway
         self._rates = 2.0 * np.pi * np.random.default_rng([seed, 4]).uniform(SLOWEST, FASTEST, 3)

@@ -4,8 +4,6 @@ The same classes that the nodes wrap, called in the order of a lock-step cycle; 
 benchmarks and calibration, where a process boundary would only cost time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -50,16 +48,10 @@ class ClosedLoop:
                  home: Array | None = None) -> None:
         """Put an arm together and enable it.
 
-        Args:
-            model: What controller and observer believe.
-            plant_model: Arm that is simulated; None: the arm file of `model`.
-            controller: None: the arm's default controller.
-            monitor: Collision monitor; None: none runs.
-            seed: Of every random number.
-            mismatch: Relative error of the plant's masses and friction.
-            noise: Of the current sensors.
-            noise_seed: Of that noise alone; None: `seed`. One arm, another run.
-            home: Where the arm stands [rad], (n,); None: its home.
+        `model` is what controller and observer believe, `plant_model` what is simulated; None: the
+        arm file of `model`, with a relative error of masses and friction (`mismatch`). The
+        controller is by default the arm's own; without a monitor none runs. The current noise may
+        have a seed of its own: one arm, another run. The arm stands at `home` [rad], (n,).
         """
         config = (plant_model or model).config
         self.model, self.config = model, config
@@ -89,7 +81,6 @@ class ClosedLoop:
         self._enable()
 
     def step(self) -> Cycle:
-        """One period."""
         torque = self._step_boards()
         reading = self.driver.cycle()
         arm = result = command = None

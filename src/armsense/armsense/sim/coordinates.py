@@ -1,7 +1,5 @@
 """Between MuJoCo's coordinates and what an arm shows: motors, joints, strains."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import mujoco

@@ -9,8 +9,6 @@ spread over the pieces; what the URDF's inertial has beyond it sits in two lumps
 at the tip, so that the straight link has the URDF's mass, centre of mass and inertia.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 import xml.etree.ElementTree as ElementTree

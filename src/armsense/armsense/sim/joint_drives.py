@@ -11,8 +11,6 @@ assumption A2 of thesis 000 (section 3.1) has it. A cable that passes another jo
 theta_i - q_i - r q_j: a fixed tendon over those angles, which by itself pulls at joint j as well.
 """
 
-from __future__ import annotations
-
 import mujoco
 
 from armsense.model.arm_config import JointConfig

@@ -4,8 +4,6 @@ A plant takes motor torques and advances time; it knows nothing of boards, messa
 and shares no mathematics with `armsense` beyond the numbers in the arm's yaml and URDF.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from typing import Any
@@ -16,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm_config import ArmConfig
+from armsense.schema import vector
 from armsense.sim.arm_spec import ArmSpec
 from armsense.sim.coordinates import Coordinates, PlantState, Readings
 from armsense.sim.stable_step import stable_step
@@ -26,7 +25,6 @@ from armsense.sim.surroundings import (
     Obstacle,
     RIGID,
     Surroundings,
-    vector3,
 )
 from armsense.types import Array
 
@@ -66,7 +64,6 @@ class MujocoPlant:
 
     @property
     def state(self) -> PlantState:
-        """State now."""
         return self._coordinates.state(self.data.time, self._qpos, self._qvel)
 
     @property
@@ -76,7 +73,6 @@ class MujocoPlant:
 
     @property
     def obstacles(self) -> dict[str, Obstacle]:
-        """Obstacles by name."""
         return dict(self._around.obstacles)
 
     @property
@@ -125,9 +121,7 @@ class MujocoPlant:
         Springs and beams are put in balance with gravity, and the motors hold the arm until the
         first step.
         """
-        goal = np.asarray(q, float)
-        if goal.shape != (self.n,) or not np.isfinite(goal).all():
-            raise BadValue('joint positions', goal.tolist(), f'{self.n} finite numbers')
+        goal = vector('joint positions', q, self.n)
         mujoco.mj_resetData(self.model, self.data)
         self._around.release()
         self._qpos[self._motor] = goal
@@ -169,13 +163,13 @@ class MujocoPlant:
         Gravity less the acceleration of the base is how a base moves that does not turn; see
         `armsense.sim.carrier`.
         """
-        self._gravity = self.model.opt.gravity[:] = vector3('gravity', gravity)
+        self._gravity = self.model.opt.gravity[:] = vector('gravity', gravity, 3)
 
     def set_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Let the tool carry a point mass [kg] at `center` [m] in the tool frame; 0: nothing."""
         if not (np.isfinite(mass) and mass >= 0.0):
             raise BadValue('payload mass', mass, '>= 0 kg')
-        self.arm.set_payload(mass, vector3('payload center', center))
+        self.arm.set_payload(mass, vector('payload center', center, 3))
         self._use(self.arm.spec.compile())
 
     def place_obstacle(self, name: str, position: ArrayLike, *, radius: float | None = None,
@@ -184,15 +178,9 @@ class MujocoPlant:
                        exponent: float = 1.0, friction: float = 0.0) -> None:
         """Put a fixed sphere or box into the world; an obstacle of that name is replaced.
 
-        Args:
-            name: Of the obstacle.
-            position: Of its centre [m], world frame, (3,).
-            radius: Of a sphere [m].
-            box: Full sides of a box [m], along the world's axes.
-            stiffness: [N/m]; None: rigid (as stiff as can be simulated).
-            dissipation: Alpha of Hunt and Crossley [s/m].
-            exponent: Of the contact law.
-            friction: Coefficient between obstacle and arm.
+        Its centre [m], world frame, (3,); radius [m] of a sphere or full sides [m] of a box along
+        the world's axes. Stiffness [N/m], None: rigid (as stiff as can be simulated); dissipation
+        alpha [s/m] and exponent of Hunt and Crossley; friction between obstacle and arm.
         """
         material = HuntCrossley(RIGID if stiffness is None else stiffness, dissipation, exponent)
         self._place(Obstacle(name, np.asarray(position, float), radius, box, material, friction))
@@ -217,7 +205,6 @@ class MujocoPlant:
         self._around.move(name, position)
 
     def remove_obstacle(self, name: str) -> None:
-        """Take an obstacle away."""
         self._around.remove(name)
         self._use(self.arm.spec.compile())
 

@@ -41,7 +41,6 @@ class Camera:
         self.close()
 
     def close(self) -> None:
-        """Give the graphics context back."""
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None

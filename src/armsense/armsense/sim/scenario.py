@@ -105,7 +105,6 @@ class Scenario:
 
     @classmethod
     def read(cls, path: str | Path) -> Scenario:
-        """Scenario of a yaml file."""
         return schema.load(cls, schema.read_yaml(Path(path)), Path(path).name)
 
 

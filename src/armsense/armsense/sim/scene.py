@@ -1,7 +1,5 @@
 """Floor, pedestal, light, joints to look at; nothing here takes part in the physics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import mujoco

@@ -3,15 +3,13 @@
 What the motor boards measure (encoders, currents) is emulated with the boards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, UnknownName
+from armsense.errors import ArmsenseError, BadValue, check_known
 from armsense.model.arm_config import ArmConfig, LoadCellsConfig
 from armsense.schema import quantity
 from armsense.types import Array
@@ -34,7 +32,7 @@ class StrainGauges:
         self._step = 2.0 * full_scale / 2**bits
 
     def read(self, strain: Sequence[float]) -> list[float]:
-        """Readings [1], (n,); 0 where there is no gauge."""
+        """Readings, (n,); 0 where there is no gauge."""
         if self._none:
             return [0.0] * len(strain)
         return [self._reading(float(value)) if present else 0.0
@@ -107,8 +105,7 @@ class SimulatedCells:
 
     def fail(self, fault: str, cell: int, value: float = 0.0) -> None:
         """Let a cell fail; `value`: [N] of an offset, or the cell that it is swapped with."""
-        if fault not in FAULTS:
-            raise UnknownName('fault of a load cell', fault, FAULTS)
+        check_known('fault of a load cell', fault, FAULTS)
         if not 0 <= cell < self._m:
             raise BadValue('load cell', cell, f'0 ... {self._m - 1}')
         if fault == 'swapped':

@@ -7,8 +7,6 @@ MuJoCo takes spring forces from the old position and damping implicitly:
 The springs are linear, so the eigenvalues of that map tell whether a step h holds.
 """
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 

@@ -7,8 +7,6 @@ one. Several contact points between one link and one obstacle count as one conta
 depth-weighted centre.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 import math
 from typing import NamedTuple
@@ -17,7 +15,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
+from armsense.schema import vector
 from armsense.sim.arm_spec import ARM, ArmSpec, OBSTACLE
 from armsense.types import Array
 
@@ -76,7 +75,7 @@ class Obstacle:
         if not (math.isfinite(self.material.stiffness) and self.material.stiffness > 0):
             raise BadValue(f'stiffness of obstacle {self.name!r}', self.material.stiffness,
                            '> 0 N/m')
-        vector3(f'position of obstacle {self.name!r}', self.position)
+        vector(f'position of obstacle {self.name!r}', self.position, 3)
 
     @property
     def step(self) -> float:
@@ -140,14 +139,6 @@ def point_velocity(model: mujoco.MjModel, data: mujoco.MjData, body: int, point:
     """Velocity of a body's point [m/s], (3,); `buffer` is (6,) scratch."""
     mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, buffer, 0)
     return np.asarray(buffer[3:] + cross(buffer[:3], point - data.xpos[body]))
-
-
-def vector3(what: str, values: ArrayLike) -> Array:
-    """The values as an array (3,); anything but three finite numbers is an error."""
-    array = np.array(values, float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise BadValue(what, array.tolist(), 'three finite numbers')
-    return array
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -237,14 +228,14 @@ class Surroundings:
 
     def remove(self, name: str) -> None:
         """Take an obstacle out of the specification."""
-        self.require(name)
+        check_known('obstacle', name, self.obstacles)
         del self.obstacles[name]
         self._arm.spec.delete(self._arm.spec.body(name))
 
     def move(self, name: str, position: ArrayLike) -> None:
         """Move an obstacle to a position [m]; a hand rests there."""
-        self.require(name)
-        where = vector3(f'position of obstacle {name!r}', position)
+        check_known('obstacle', name, self.obstacles)
+        where = vector(f'position of obstacle {name!r}', position, 3)
         body = self._model.body(name).id
         slot = self._model.body_mocapid[body]
         self._arm.spec.body(name).pos = where
@@ -257,11 +248,6 @@ class Surroundings:
         where_it_is = self._movable[body]
         self._data.qpos[where_it_is] = self._data.qvel[where_it_is] = 0.0
 
-    def require(self, name: str) -> None:
-        """Raise where there is no obstacle of that name."""
-        if name not in self.obstacles:
-            raise UnknownName('obstacle', name, self.obstacles)
-
     def overlap(self, name: str) -> str:
         """Link that is inside an obstacle and how deep, as text; '' where none is."""
         for touch in self._touches():
@@ -272,7 +258,7 @@ class Surroundings:
 
     def push(self, link: str, point: ArrayLike, force: ArrayLike, until: float) -> None:
         """Push a link at a point of its frame [m] until a time [s]."""
-        where, pushing = vector3('point', point), vector3('force', force)
+        where, pushing = vector('point', point, 3), vector('force', force, 3)
         body, local = self._arm.attachment(link, where)
         self.pushes.append(Push(link, self._model.body(body).id, local, pushing, until))
 

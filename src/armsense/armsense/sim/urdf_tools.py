@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.types import Array
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
@@ -63,8 +63,7 @@ def vector(element: ElementTree.Element | None, key: str) -> Array:
 def named(robot: ElementTree.Element, kind: str, name: str) -> ElementTree.Element:
     """The joint or link of that name."""
     elements = {element.get('name', '?'): element for element in robot.findall(kind)}
-    if name not in elements:
-        raise UnknownName(kind, name, elements, 'URDF')
+    check_known(kind, name, elements, 'URDF')
     return elements[name]
 
 

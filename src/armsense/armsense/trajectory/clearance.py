@@ -1,7 +1,5 @@
 """Distance of the links from the floor and from each other, from the URDF's collision shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +8,7 @@ import pinocchio as pin
 from armsense.geometry.urdf_shapes import link_name, read_shapes
 from armsense.model import Arm
 from armsense.trajectory.limits import Violation
-from armsense.trajectory.reference import sample_grid, Samples, Trajectory
+from armsense.trajectory.reference import sample_grid, Trajectory
 from armsense.types import Array
 
 LINE_STEP = 0.01   # [rad] along which a straight line is looked at
@@ -24,13 +22,7 @@ class Clearance:
     """
 
     def __init__(self, model: Arm, *, floor: float | None, self_distance: float) -> None:
-        """Collect the shapes.
-
-        Args:
-            model: The arm; its URDF holds the shapes.
-            floor: Height that no moving link may go below [m], base frame. None: no floor.
-            self_distance: Smallest distance between links [m].
-        """
+        """Smallest distance of links and height that none goes below [m]; None: no floor."""
         self.floor, self.self_distance = floor, self_distance
         full, shapes = read_shapes(model)
         for shape in shapes.geometryObjects:
@@ -80,31 +72,35 @@ class Clearance:
     def check(self, trajectory: Trajectory, step: float = 0.02) -> list[Violation]:
         """Worst sample below the floor and worst sample too close to itself, if any."""
         samples = sample_grid(trajectory, step)
+        return self.check_path(samples.t, samples.q)
+
+    def check_path(self, t: Array, q: Array) -> list[Violation]:
+        """As `check`, of joint positions [rad], (N, n), at times [s], (N,)."""
         found = []
         if self.floor is not None:
-            found += self._worst('floor', samples, self.lowest_point, self.floor)
-        return found + self._worst('self-distance', samples, self.smallest_distance,
+            found += self._worst('floor', t, q, self.lowest_point, self.floor)
+        return found + self._worst('self-distance', t, q, self.smallest_distance,
                                    self.self_distance)
 
-    def _worst(self, kind: str, samples: Samples, measure: Callable[[Array], tuple[float, str]],
+    def _worst(self, kind: str, t: Array, q: Array, measure: Callable[[Array], tuple[float, str]],
                limit: float) -> list[Violation]:
         """The worst sample below the limit, if any.
 
         No link comes closer to anything than the arm moves, so samples are left out until it has
         moved by the room that it had: nothing can have happened there.
         """
-        steps = np.abs(np.diff(samples.q, axis=0)) @ self.reach
+        steps = np.abs(np.diff(q, axis=0)) @ self.reach
         moved = np.concatenate([[0.0], np.cumsum(steps)])        # [m] at most, (N,)
         worst: tuple[float, str, int] = (limit, '', -1)
         k = 0
         while k < len(moved):
-            value, name = measure(samples.q[k])
+            value, name = measure(q[k])
             if value < worst[0]:
                 worst = value, name, k
             room = max(value - limit, 0.0)
             k = max(k + 1, int(np.searchsorted(moved, moved[k] + room, side='right')))
         value, name, k = worst
-        return [] if k < 0 else [Violation(kind, name, float(samples.t[k]), value, limit)]
+        return [] if k < 0 else [Violation(kind, name, float(t[k]), value, limit)]
 
     def _pair_up(self, home: Array) -> None:
         shapes = self._shapes
@@ -162,10 +158,7 @@ class Guard:
     def allows(self, before: Array, q: Array, way: Array | None = None) -> bool:
         """The arm may go from one place to another: there is room where it stops, or more there.
 
-        Args:
-            before: Where it is [rad], (n,).
-            q: Where it goes [rad], (n,).
-            way: That it needs to stop from there [rad], (n,); None: it stops.
+        `way` is what it needs to stop from there; None: it stops; [rad], (n,) each.
         """
         end = q if way is None else q + way
         if self._left(end) > 0.0:

@@ -1,7 +1,5 @@
 """Trajectories made of others: at another speed, one after the other, entered from a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,15 +20,9 @@ class TimeScaled:
 
     def __init__(self, trajectory: Trajectory, *, start: float, speed_from: float, speed_to: float,
                  ramp: float, duration: float | None = None) -> None:
-        """Scale a trajectory.
+        """Begin at a time of the trajectory [s], for a duration; None: to its end (or begin).
 
-        Args:
-            trajectory: The path and its nominal speed.
-            start: Time of the trajectory where this motion begins [s].
-            speed_from: ds/dt at the beginning.
-            speed_to: ds/dt after the ramp.
-            ramp: [s] > 0.
-            duration: [s]; None: until the end of the trajectory (or its beginning, backwards).
+        The speed ds/dt changes within the ramp [s], > 0.
         """
         if ramp <= 0.0:
             raise BadValue('ramp of a time scaling', ramp, '> 0 s')
@@ -92,7 +84,6 @@ class Chain:
         self.duration, self.n = float(self._starts[-1]), parts[0].n
 
     def sample(self, t: float) -> Reference:
-        """The motion at time t [s]."""
         for part, start, end in zip(self._parts, self._starts, self._starts[1:], strict=False):
             if t < end:
                 return part.sample(t - start)
@@ -136,7 +127,6 @@ class Blended:
         self._offset = QuinticSpline([0.0, self._fade], *rows)
 
     def sample(self, t: float) -> Reference:
-        """The motion at time t [s]."""
         now = self._inner.sample(t)
         if t >= self._fade:
             return now

@@ -56,7 +56,6 @@ class Lesson:
         return QuinticSpline(self.times, self.positions)
 
     def write(self, path: str | Path) -> None:
-        """Write a yaml file that `read` understands."""
         data = {'arm': self.arm, 'joints': list(self.joints), 'stretch': round(self.stretch, 6),
                 'deviation': round(self.deviation, 6),
                 'times': [round(t, 6) for t in self.times.tolist()],
@@ -65,7 +64,6 @@ class Lesson:
 
     @classmethod
     def read(cls, path: str | Path) -> Lesson:
-        """A lesson from a file."""
         data = schema.read_yaml(Path(path))
         try:
             lesson = cls(str(data['arm']), tuple(data['joints']), np.array(data['times'], float),
@@ -81,14 +79,7 @@ class Lesson:
 
 def clean(times: Sequence[float] | Array, positions: Sequence[Sequence[float]] | Array,
           model: Arm, options: CleanOptions | None = None) -> Lesson:
-    """Make a recording driveable.
-
-    Args:
-        times: [s] ascending, any spacing, (M,).
-        positions: Joint angles [rad], (M, n).
-        model: The arm, for its limits.
-        options: What to keep.
-    """
+    """Make a recording driveable: joint angles [rad], (M, n), at ascending times [s], (M,)."""
     options = options or CleanOptions()
     limits = Limits.of(model)
     t, q = _even(np.asarray(times, float), np.asarray(positions, float), model.n)

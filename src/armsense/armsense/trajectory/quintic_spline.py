@@ -6,8 +6,6 @@ the motion keeps the shape of the waypoints: it does not swing past them, and tw
 mean rest between them. Without velocities it starts and ends at rest.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import numpy as np
@@ -33,13 +31,10 @@ class QuinticSpline:
 
     def __init__(self, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
                  accelerations: ArrayLike | None = None) -> None:
-        """Fit the waypoints.
+        """Fit waypoints [rad], (N, n), at ascending times [s], (N,), the first of which becomes 0.
 
-        Args:
-            times: [s] ascending; the motion begins at times[0], which becomes 0. (N,)
-            positions: [rad] (N, n)
-            velocities: [rad/s] (N, n). None: monotone between waypoints, zero at both ends.
-            accelerations: [rad/s^2] (N, n). None: the gentler of both sides, zero at the ends.
+        Velocities [rad/s], None: monotone between waypoints; accelerations [rad/s^2], None: the
+        gentler of both sides; zero at the ends.
         """
         t = _times(times)
         q = _rows('positions', positions, len(t), None)
@@ -153,14 +148,10 @@ def shortest_duration(way: Array, limits: Limits) -> float:
 
 def point_to_point(start: ArrayLike, goal: ArrayLike, limits: Limits,
                    model: Arm | None = None, speed: float = 1.0) -> QuinticSpline:
-    """Straight line in joint space, from rest to rest, as fast as the limits allow.
+    """Straight line in joint space [rad], from rest to rest, as fast as the limits allow.
 
-    Args:
-        start: [rad] (n,)
-        goal: [rad] (n,)
-        limits: Of the arm.
-        model: With it the motion is stretched until its torques fit too.
-        speed: Fraction of the velocity limit, (0, 1]; acceleration and jerk shrink with it.
+    With a model the motion is stretched until its torques fit too. Speed is a fraction of the
+    velocity limit, (0, 1]; acceleration and jerk shrink with it.
     """
     q = np.array([start, goal], float)
     rest = np.zeros_like(q)

@@ -1,7 +1,5 @@
 """What every trajectory offers, and the simplest of them: a sum of harmonics."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple, Protocol
 
@@ -60,15 +58,7 @@ class Fourier:
 
     def __init__(self, center: ArrayLike, sines: ArrayLike, cosines: ArrayLike, frequency: float,
                  duration: float) -> None:
-        """Set the coefficients.
-
-        Args:
-            center: [rad] (n,)
-            sines: a [rad] (K, n)
-            cosines: b [rad] (K, n)
-            frequency: Of the first harmonic [Hz].
-            duration: [s]
-        """
+        """Centre, (n,), sines a and cosines b, (K, n), [rad]; first harmonic [Hz], length [s]."""
         self._center = np.asarray(center, float)
         self.duration, self.n = duration, len(self._center)
         w = 2.0 * math.pi * frequency * np.arange(1, len(np.asarray(sines)) + 1)   # (K,)

@@ -1,7 +1,5 @@
 """Coming to rest smoothly: on the checked path, or joint by joint in the shortest time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -107,12 +105,8 @@ def _advance(phases: list[tuple[float, float]], q: float, v: float, a: float,
 def approach_speed(distance: Array, acceleration: Array, rate: float) -> Array:
     """Speed at which a joint may come nearer to where it shall stop [rad/s], (n,).
 
-    From there it brakes at its acceleration, and for the last bit exponentially, without a jump.
-
-    Args:
-        distance: To the place [rad], >= 0, (n,).
-        acceleration: Highest [rad/s^2], (n,).
-        rate: Of the exponential [1/s].
+    From there it brakes at its acceleration [rad/s^2], and for the last bit exponentially at a
+    rate [1/s], without a jump.
     """
     far = np.maximum(distance - 0.5 * acceleration / rate**2, 0.0)
     fast: Array = np.sqrt(2.0 * np.where(far > 0.0, acceleration, 0.0) * far)

@@ -1,7 +1,5 @@
 """How closely a trajectory must be followed, and whether it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple

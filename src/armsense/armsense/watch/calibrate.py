@@ -1,7 +1,5 @@
 """Thresholds for a stated number of false alarms, and whether they keep it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,14 +44,10 @@ def free_residuals(model: Arm, config: DetectionConfig, tape: Tape,
 
 def calibrate(residuals: Sequence[Array], config: DetectionConfig, period: float, rate: float,
               confidence: float = 0.9) -> Calibration:
-    """Statistics and thresholds.
+    """Statistics of collision-free residuals [Nm], (M, n) each, and thresholds.
 
-    Args:
-        residuals: Of collision-free recordings [Nm], (M, n) each.
-        config: Tells how the detector debounces.
-        period: Of the samples [s].
-        rate: False alarms per hour that are wanted.
-        confidence: That they are not exceeded.
+    These give so many false alarms per hour, with a confidence that they are not exceeded; the
+    period is that of the samples [s].
     """
     table = np.concatenate(list(residuals)).astype(float)
     options = config.detector

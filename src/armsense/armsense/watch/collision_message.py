@@ -3,8 +3,6 @@
 Messages are given empty: of the generated class where ROS is, else `recordings.bag_files.blank`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -108,13 +108,10 @@ class CollisionMonitor:
 
     def __init__(self, model: Arm, config: DetectionConfig | None = None,
                  thresholds: Thresholds | None = None, observer: str | None = None) -> None:
-        """Prepare for an arm.
+        """Prepare for an arm, identified if possible.
 
-        Args:
-            model: The arm, identified if possible.
-            config: Observer and detector; None: from `config/detection.yaml`.
-            thresholds: Calibrated ones; None: those of the configuration.
-            observer: Another observer than the configured one.
+        By default observer and detector are those of `config/detection.yaml`, and so are
+        thresholds.
         """
         self.model = model
         self.config = config or DetectionConfig.of(model)
@@ -202,12 +199,8 @@ class CollisionMonitor:
 
         A contact on an outer link may load an inner joint ten times more than an outer one, which
         does not show yet when the inner one decides. It never lies further in than it seemed.
-
-        Args:
-            peak: Largest size of each joint's residual since then, without what was known
-                before (`Detection.known`) [Nm], (n,).
-            threshold: [Nm], (n,).
-            joint: As isolated in the state that decided.
+        `peak` is the largest size of each joint's residual since then, without what was known
+        before (`Detection.known`) [Nm], (n,), `joint` as isolated in the state that decided.
         """
         ratio = max(PEAK_LOADED, PEAK_LEAKAGE * float((peak / threshold).max()))
         found = isolate(self.model, peak, threshold, ratio, self._links)
@@ -217,15 +210,10 @@ class CollisionMonitor:
                 options: ContactOptions = QUICK_CONTACT) -> ContactEstimate | None:
         """Force and point on the link that `joint` moves; None without a shape or a pose.
 
-        In the state that decides, the residual has only begun to rise: the force is what has
-        been felt so far. Some time constants of the observer later it is the whole force.
-
-        Args:
-            residual: [Nm], (n,), without what was known before (`Detection.known`).
-            threshold: [Nm], (n,); tells the uncertainty of the residual.
-            q: [rad], (n,); with NaN there is no pose to find a point at.
-            joint: As isolated.
-            options: How fine; the default is made for a control cycle.
+        In the state that decides, the residual has only begun to rise: the force is what has been
+        felt so far. Some time constants of the observer later it is the whole force. The residual
+        [Nm], (n,), is without what was known before (`Detection.known`); the threshold tells its
+        uncertainty. With NaN in q [rad], (n,), there is no pose to find a point at.
         """
         if not math.isfinite(q.sum()):
             return None

@@ -5,8 +5,6 @@ weighted regression (see `velocity`): the boards' own estimate is a filtered dif
 with a lag that differs between firmwares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,13 +38,6 @@ class StateEstimator:
 
     def __init__(self, config: ArmConfig, velocity: VelocityOptions | None = None,
                  max_gap: float | None = None) -> None:
-        """Prepare for an arm.
-
-        Args:
-            config: The arm.
-            velocity: Regression of the velocities.
-            max_gap: Longest pause that it bridges [s]; None: as `WeightedRegression`.
-        """
         options = velocity or VelocityOptions()
         self._motor, self._joint = (
             WeightedRegression(config.n, options.window, 1.0 / config.rate, degree=options.degree,
@@ -58,14 +49,10 @@ class StateEstimator:
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float],
              dt: float) -> ArmState:
-        """Take one sample.
+        """Take one sample, `dt` [s] after the one before.
 
-        Args:
-            position: Motor angles [rad], (n,).
-            torque: Motor torques by current [Nm], (n,).
-            joint_position: Link-side angles [rad], (n,); empty for arms without elastic joints.
-            strain: At the gauges, (n,) or empty.
-            dt: Time since the sample before [s].
+        Motor angles [rad] and torques by current [Nm], (n,); link-side angles [rad] and strain at
+        the gauges, (n,), or empty where an arm has none.
         """
         theta = np.array(position, float)
         tau = np.array(torque, float)
@@ -106,7 +93,5 @@ class StateEstimator:
         return ArmState(q, dq, position, dtheta, torque, strain if strain.shape[1] else None)
 
     def reset(self) -> None:
-        """Forget the past, after a pause."""
         self._motor.reset()
         self._joint.reset()
-

@@ -60,10 +60,8 @@ class Tape(NamedTuple):
 
     def part(self, begin: int, end: int) -> Tape:
         """The readings from number `begin` up to but not including `end`."""
-        ride = None if self.base_motion is None else self.base_motion[begin:end]
-        return Tape(self.stamp[begin:end], self.position[begin:end], self.torque[begin:end],
-                    self.joint_position[begin:end], self.strain[begin:end],
-                    self.enabled[begin:end], ride)
+        parts: list[Any] = [None if rows is None else rows[begin:end] for rows in self]
+        return Tape(*parts)
 
 
 class Trace(NamedTuple):

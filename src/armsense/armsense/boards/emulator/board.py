@@ -1,7 +1,5 @@
 """An emulated SPI board: sees frames, answers frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +26,6 @@ class EmulatedBoard(BoardCore):
     bus = 'spi'
 
     def __init__(self, profile: BoardProfile | str, *arguments: Any, **options: Any) -> None:
-        """Make a board; see `BoardCore`."""
         self.index_frozen = False
         self.rejected_frames = 0
         super().__init__(profile, *arguments, **options)
@@ -38,7 +35,6 @@ class EmulatedBoard(BoardCore):
                              for motor in self.motors]
 
     def power_cycle(self) -> None:
-        """Restart the firmware."""
         super().power_cycle()
         self._mode: int | None = None       # mode word of the last command; None before the first
         self._gain_block = b''
@@ -47,11 +43,7 @@ class EmulatedBoard(BoardCore):
         self._reported_index = 0
 
     def receive(self, frame: bytes) -> bytes:
-        """Exchange one frame: the reply holds the state prepared before `frame` arrived.
-
-        Returns:
-            The reply, or nothing when the fault injector lost it.
-        """
+        """Answer with the state prepared before `frame` arrived; empty: the injector lost it."""
         blank = self._mode is None and self.profile.blank_until_command
         reply = self._blank_reply if blank else self._reply()
         tells_error = self.error != 0 and not blank
@@ -124,9 +116,7 @@ class LoopbackTransport:
         self._receive = receive
 
     def transfer(self, frame: bytes) -> bytes:
-        """Reply of the board, or nothing after `close`."""
         return self._receive(frame)
 
     def close(self) -> None:
-        """Disconnect from the board."""
         self._receive = lambda frame: b''

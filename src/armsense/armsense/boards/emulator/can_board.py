@@ -4,8 +4,6 @@ After an error the board listens again in this order: system enable (clears the 
 reference of zero, motor enables.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from armsense.boards.emulator.core import BoardCore, BoardProfile
@@ -39,13 +37,11 @@ class EmulatedCanBoard(BoardCore):
 
     def __init__(self, profile: BoardProfile | str = 'udriver_can', *arguments: Any,
                  **options: Any) -> None:
-        """Make a board; see `BoardCore`."""
         self.outbox: list[CanFrame] = []      # messages to the host, oldest first
         self.bus_off = False
         super().__init__(profile, *arguments, **options)
 
     def power_cycle(self) -> None:
-        """Restart the firmware."""
         super().power_cycle()
         self._streams: set[int] = set()
         self._must_see_zero = False
@@ -54,7 +50,6 @@ class EmulatedCanBoard(BoardCore):
         self._next_status_us = self._uptime_us
 
     def receive(self, frame: CanFrame) -> None:
-        """Hear one message from the host."""
         if self.bus_off or self._is_lost():
             return
         try:
@@ -67,7 +62,6 @@ class EmulatedCanBoard(BoardCore):
             return      # a message of the wrong length is ignored
 
     def step(self, dt: float, shaft_position: Any, shaft_velocity: Any) -> tuple[float, float]:
-        """Advance the board by `dt` [s] and queue the messages that fall due."""
         torque = super().step(dt, shaft_position, shaft_velocity)
         self._tell_index()
         if self._uptime_us >= self._next_stream_us - 0.5:

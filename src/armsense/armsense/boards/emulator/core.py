@@ -22,12 +22,8 @@ from typing import Any
 from armsense.boards.emulator.faults import WireAction
 from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
 from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
-from armsense.boards.protocol.messages import (
-    BoardError,
-    BoardStatus,
-    MotorCommand,
-    UnknownProtocol,
-)
+from armsense.boards.protocol.messages import BoardError, BoardStatus, MotorCommand
+from armsense.errors import check_known
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
 _NO_COMMAND = MotorCommand()
@@ -69,13 +65,8 @@ PROFILES = {
 
 
 def profile_by_name(name: str, **changes: Any) -> BoardProfile:
-    """The profile called `name` with some fields changed, e.g. a shorter alignment.
-
-    Raises:
-        UnknownProtocol: names the valid ones.
-    """
-    if name not in PROFILES:
-        raise UnknownProtocol(name, PROFILES)
+    """The profile called `name` with some fields changed, e.g. a shorter alignment."""
+    check_known('protocol', name, PROFILES)
     return replace(PROFILES[name], **changes)
 
 
@@ -90,14 +81,9 @@ class BoardCore:
         seed: int = 0, position_limits: PositionLimits = (None, None),
         start_timestamp_ms: int = 0,
     ) -> None:
-        """Make a board that has just been powered.
+        """Make a board that has just been powered, its clock at a value [ms].
 
-        Args:
-            profile: firmware behaviour, or the name of one.
-            motors: constants of the two motors.
-            seed: of the current noise.
-            position_limits: see `UnsafeFrames`; None for no limit.
-            start_timestamp_ms: value of the board's clock at power-up [ms].
+        The seed is that of the current noise; for position limits see `UnsafeFrames`.
         """
         self.profile = profile_by_name(profile) if isinstance(profile, str) else profile
         self.wire: list[WireAction] = []     # faults that are active on it
@@ -172,7 +158,6 @@ class BoardCore:
         return self._silence_us * 1e-6
 
     def status(self) -> BoardStatus:
-        """Status word."""
         (one, two), (on_1, on_2), (ready_1, ready_2) = (
             self._encoders, self._motor_on, self._aligned)
         return _status(self.system_enabled, on_1, on_2, ready_1, ready_2, one.index_detected,

@@ -6,8 +6,6 @@ or takes them at run time. `FAULTS` lists every kind with its parameters::
     Fault('reply_bit_flip', board=1, start=2.0, duration=0.5, parameters={'probability': 0.1})
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -21,6 +19,7 @@ SPI = 'spi'
 CAN = 'can'
 Parameters = dict[str, Any]
 Damage = Callable[[bytes, Parameters, Random], bytes]    # a frame as it arrives; empty: lost
+Switch = Callable[[Any, bool], None]     # of a fault on a board, or on the rack: on or off
 
 
 class UnknownFault(ProtocolError):
@@ -50,13 +49,9 @@ class WireAction:
         self._random = random
         self._hit = self._draw()
 
-    def start(self, board: Any) -> None:
-        """Begin to act on the board's wire."""
-        board.wire.append(self)
-
-    def stop(self, board: Any) -> None:
-        """Act no longer."""
-        board.wire.remove(self)
+    def switch(self, board: Any, on: bool) -> None:
+        """Begin or cease to act on the board's wire."""
+        (board.wire.append if on else board.wire.remove)(self)
 
     def exchange(self, frame: bytes, reply: bytes) -> tuple[bytes, bytes]:
         """One transfer; decides about the next one."""
@@ -71,24 +66,6 @@ class WireAction:
         return self._left > 0 and self._random.random() < self._parameters['probability']
 
 
-class BoardAction:
-    """Switches something on the board, or on the rack, on and off."""
-
-    def __init__(self, switch: Callable[[Any, bool], None]) -> None:
-        self._switch = switch
-
-    def start(self, board: Any) -> None:
-        """Switch it on."""
-        self._switch(board, True)
-
-    def stop(self, board: Any) -> None:
-        """Switch it off."""
-        self._switch(board, False)
-
-
-FaultAction = WireAction | BoardAction
-
-
 def through_wire(faults: Iterable[WireAction], frame: bytes, reply: bytes) -> tuple[bytes, bytes]:
     """Frame as the board hears it and reply as the host hears it."""
     for fault in faults:
@@ -101,14 +78,14 @@ class FaultKind:
     """What a fault name means."""
 
     description: str
-    make: Callable[[Parameters, Random], FaultAction]
+    make: Callable[[Parameters, Random], Switch]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     buses: tuple[str, ...] = (SPI, CAN)
 
 
 def _wire(description: str, command: Damage, reply: Damage, *buses: str,
           count: float = inf, **defaults: int) -> FaultKind:
-    return FaultKind(description, lambda p, r: WireAction(command, reply, p, r),
+    return FaultKind(description, lambda p, r: WireAction(command, reply, p, r).switch,
                      {**defaults, 'probability': 1.0, 'count': count}, buses)
 
 
@@ -120,13 +97,13 @@ def _on_reply(description: str, damage: Damage, **defaults: int) -> FaultKind:
     return _wire(description, _intact, damage, SPI, **defaults)
 
 
-def _once(act: Callable[[Any, Parameters], None]) -> Callable[..., FaultAction]:
+def _once(act: Callable[[Any, Parameters], None]) -> Callable[..., Switch]:
     """What happened stays."""
-    return lambda p, random: BoardAction(lambda board, on: act(board, p) if on else None)
+    return lambda p, random: lambda board, on: act(board, p) if on else None
 
 
-def _while(switch: Callable[[Any, Parameters, bool], None]) -> Callable[..., FaultAction]:
-    return lambda p, random: BoardAction(lambda board, on: switch(board, p, on))
+def _while(switch: Callable[[Any, Parameters, bool], None]) -> Callable[..., Switch]:
+    return lambda p, random: lambda board, on: switch(board, p, on)
 
 
 def _intact(frame: bytes, parameters: Parameters, random: Random) -> bytes:
@@ -223,15 +200,7 @@ ON_RACK = frozenset({'swapped_boards'})      # these act on the rack, not on one
 
 
 def check_fault(fault: Fault, buses: Sequence[str]) -> dict[str, Any]:
-    """Parameters of `fault`, defaults filled in.
-
-    Args:
-        fault: what is asked for.
-        buses: per board, `spi` or `can`.
-
-    Raises:
-        UnknownFault: name, parameter, board, motor or bus does not fit.
-    """
+    """Parameters of `fault`, defaults filled in; `buses` tells `spi` or `can` of every board."""
     kind = FAULTS.get(fault.name)
     if kind is None:
         raise UnknownFault(f'{fault.name!r}; known: {", ".join(sorted(FAULTS))}')

@@ -18,8 +18,6 @@ alignment), and relative to the first index pulse met once index-offset compensa
 jumps at that moment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, floor, tau
 
@@ -109,8 +107,7 @@ class EmulatedMotor:
     def drive(self, command: References | None, shaft_velocity: float) -> float:
         """Run law and current loop over one step; None switches the bridge off.
 
-        Returns:
-            Mean torque on the shaft over the step [Nm].
+        Returns the mean torque on the shaft over the step [Nm].
         """
         if command is not None:
             reference = self._law(command)

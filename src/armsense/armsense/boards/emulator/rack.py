@@ -4,8 +4,6 @@
 gear shows as a moving arm, not as two mistakes that cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from heapq import heappop, heappush
@@ -18,7 +16,7 @@ from typing import Any, NamedTuple
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import check_fault, Fault, FaultAction, FAULTS, ON_RACK
+from armsense.boards.emulator.faults import check_fault, Fault, FAULTS, ON_RACK, Switch
 from armsense.boards.emulator.motor import MotorPhysics
 from armsense.model import ArmConfig, JointConfig
 
@@ -38,11 +36,7 @@ class BoardRack:
 
     def __init__(self, boards: Sequence[EmulatedBoard] | Sequence[EmulatedCanBoard],
                  faults: Iterable[Fault] = (), seed: int = 0) -> None:
-        """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector.
-
-        Raises:
-            UnknownFault: a fault does not fit the boards.
-        """
+        """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector."""
         self.boards = tuple(boards)
         self.time = 0.0                          # [s] emulated
         self.events: list[FaultEvent] = []       # everything the injector did
@@ -52,7 +46,7 @@ class BoardRack:
         self._motors = [(board, slice(2 * k, 2 * k + 2)) for k, board in enumerate(boards)]
         self._seed = seed
         self._route = list(range(len(self.boards)))
-        self._queue: list[tuple[float, int, Fault, FaultAction, bool]] = []
+        self._queue: list[tuple[float, int, Fault, Switch, bool]] = []
         self._order = count()
         self._next = inf                         # [s] time of the first queued event
         self._steps = 0
@@ -62,15 +56,10 @@ class BoardRack:
             self.inject(fault)
 
     def inject(self, fault: Fault) -> None:
-        """Schedule a fault; one whose start has passed begins with the next step.
-
-        Raises:
-            UnknownFault: it does not fit the boards.
-        """
+        """Schedule a fault; one whose start has passed begins with the next step."""
         parameters = check_fault(fault, [board.bus for board in self.boards])
         random = Random(f'{self._seed}/{next(self._order)}/{fault.name}/{fault.board}')
-        action = FAULTS[fault.name].make(parameters, random)
-        self._push(fault.start, fault, action, True)
+        self._push(fault.start, fault, FAULTS[fault.name].make(parameters, random), True)
 
     def receive(self, board: int, frame: bytes) -> bytes:
         """Reply of the SPI board on port `board`; empty when it is lost."""
@@ -90,16 +79,10 @@ class BoardRack:
 
     def step(self, dt: float, shaft_position: Sequence[float],
              shaft_velocity: Sequence[float]) -> list[float]:
-        """Advance all boards by `dt` [s].
+        """Mean torques of the motor shafts over the next `dt` [s]: [Nm], (2 N,).
 
-        Args:
-            dt: length of the plant's next step.
-            shaft_position: absolute motor-shaft angles now [rad] (2 N,); plain floats are
-                several times as fast as those of numpy.
-            shaft_velocity: their velocities [rad/s] (2 N,).
-
-        Returns:
-            Mean motor-shaft torques over the next `dt` [Nm] (2 N,).
+        Absolute angles [rad] and velocities [rad/s] of the shafts now, (2 N,); plain floats are
+        several times as fast as those of numpy.
         """
         # A product instead of a sum: an hour of 1 ms steps must not drift.
         if dt != self._dt:
@@ -126,22 +109,16 @@ class BoardRack:
         """Unsafe frames seen by all boards."""
         return sum(board.unsafe.total for board in self.boards)
 
-    def _target(self, fault: Fault) -> Any:
-        return self if fault.name in ON_RACK else self.boards[fault.board]
-
-    def _push(self, time: float, fault: Fault, action: FaultAction, active: bool) -> None:
-        heappush(self._queue, (time, next(self._order), fault, action, active))
+    def _push(self, time: float, fault: Fault, switch: Switch, active: bool) -> None:
+        heappush(self._queue, (time, next(self._order), fault, switch, active))
         self._next = self._queue[0][0]
 
     def _run_events(self) -> None:
         while self._queue and self._queue[0][0] <= self.time + _ROUNDING:
-            _, _, fault, action, active = heappop(self._queue)
-            if active:
-                action.start(self._target(fault))
-                if fault.duration < inf:
-                    self._push(self.time + fault.duration, fault, action, False)
-            else:
-                action.stop(self._target(fault))
+            _, _, fault, switch, active = heappop(self._queue)
+            switch(self if fault.name in ON_RACK else self.boards[fault.board], active)
+            if active and fault.duration < inf:
+                self._push(self.time + fault.duration, fault, switch, False)
             self.events.append(FaultEvent(self.time, fault, active))
         self._next = self._queue[0][0] if self._queue else inf
 
@@ -165,16 +142,10 @@ class ArmRack:
     def __init__(self, config: ArmConfig, bus: str = 'spi', *, seed: int = 0,
                  alignment: float = 3.0, noise: bool = True, faults: Iterable[Fault] = (),
                  limits: tuple[Sequence[float], Sequence[float]] | None = None) -> None:
-        """Make the boards that the arm file names.
+        """Make the boards that the arm file names, on the bus 'spi' or 'can'.
 
-        Args:
-            config: The arm.
-            bus: 'spi' or 'can'.
-            seed: Of noise and faults.
-            alignment: How long a motor aligns after the first enable [s].
-            noise: False: ideal current sensors.
-            faults: Schedule of the fault injector.
-            limits: Joint limits (lower, upper) [rad], to count unsafe position references.
+        Motors align for `alignment` [s] after the first enable; without noise current sensors are
+        ideal. Joint limits (lower, upper) [rad] serve to count unsafe position references.
         """
         name = config.boards.protocol if config.boards else 'uomodri'
         if bus == 'can':
@@ -200,17 +171,10 @@ class ArmRack:
     def step(self, dt: float, position: Sequence[float], velocity: Sequence[float],
              joint_position: Sequence[float] | None = None,
              strain: Sequence[float] | None = None) -> list[float]:
-        """Advance the boards by `dt` [s].
+        """Motor torques over the next `dt` [s], joint side, friction not removed [Nm], (n,).
 
-        Args:
-            dt: Length of the plant's next step.
-            position: Motor angles, joint side [rad], (n,); plain floats, as for `BoardRack`.
-            velocity: Motor velocities, joint side [rad/s], (n,).
-            joint_position: Link-side angles [rad], (n,), for arms with encoders there.
-            strain: Strain at the gauges, (n,), for arms that have them.
-
-        Returns:
-            Motor torques, joint side, friction not removed [Nm], (n,).
+        Motor angles [rad] and velocities [rad/s], joint side, as plain floats, (n,); link-side
+        angles and strains for arms with encoders and gauges there.
         """
         if joint_position is not None:
             for k, adc, number, counts_per_turn in self._encoders:

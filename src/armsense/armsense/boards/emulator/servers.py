@@ -10,8 +10,6 @@ driver sends to every board once::
         plant.integrate(torque, dt)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import contextlib
 from pathlib import Path
@@ -33,12 +31,7 @@ class BoardServer:
     """What serving boards has in common, whatever the wire: a new host replaces the old one."""
 
     def __init__(self, rack: BoardRack, paths: Sequence[str]) -> None:
-        """Start to listen; stale socket files are replaced.
-
-        Args:
-            rack: the boards.
-            paths: one socket path per board; see `socket_paths`.
-        """
+        """Start to listen on one path per board, see `socket_paths`; stale files are replaced."""
         if len(paths) != len(rack.boards):
             raise ValueError(f'{len(paths)} paths; expected {len(rack.boards)}, one per board')
         self._rack = rack
@@ -57,16 +50,14 @@ class BoardServer:
     def poll(self, timeout: float | None = 0.0) -> list[int]:
         """Serve every packet that is pending or arrives first within `timeout` [s].
 
-        Returns:
-            The boards whose cycle is over, in order of arrival.
+        Returns the boards whose cycle is over, in order of arrival.
         """
         raise NotImplementedError
 
     def wait_all(self, timeout: float) -> bool:
         """Serve until each board has been served once in this cycle.
 
-        Returns:
-            False if `timeout` [s] passes before; the next call then goes on with the same cycle.
+        False if `timeout` [s] passes before; the next call then goes on with the same cycle.
         """
         deadline = monotonic() + timeout
         if not self._waiting:
@@ -88,7 +79,6 @@ class BoardServer:
         return [host is not None for host in self._hosts]
 
     def close(self) -> None:
-        """Close everything and remove the socket files."""
         for number in range(len(self._hosts)):
             self._forget(number)
         for _, listener in self._listeners.values():
@@ -172,7 +162,6 @@ class SpiServer(BoardServer):
     """Answers frames; a cycle is one transfer per board, and in lock-step none is repeated."""
 
     def poll(self, timeout: float | None = 0.0) -> list[int]:
-        """Answer every frame that is pending or arrives first within `timeout` [s]."""
         served = []
         for board, packet in self._packets(timeout):
             number, frame = packet[:ENVELOPE.size], packet[ENVELOPE.size:]
@@ -203,11 +192,6 @@ class CanServer(BoardServer):
                 self._send(port, pack_message(identifier, data, int(is_error)))
 
     def poll(self, timeout: float | None = 0.0) -> list[int]:
-        """Deliver every message that is pending or arrives first within `timeout` [s].
-
-        Returns:
-            The boards whose cycle a current reference ended, in order of arrival.
-        """
         served: list[int] = []
         packets = self._packets(timeout)
         # What follows a reference belongs to the next cycle.

@@ -1,7 +1,5 @@
 """Counts command frames that no driver should send."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from armsense.boards.emulator.motor import Encoder, References

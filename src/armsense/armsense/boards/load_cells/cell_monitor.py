@@ -1,7 +1,5 @@
 """Counts to newtons, tare, and cells that are dead, saturated or silent."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 import math
@@ -91,11 +89,7 @@ class CellMonitor:
         return CellState(np.where(np.isfinite(total), total - self._tare, 0.0), valid, problems)
 
     def tare(self, now: float) -> str:
-        """Make the present load the zero; returns what was taken off.
-
-        Raises:
-            ArmsenseError: A cell is not valid, or the load changes.
-        """
+        """Make the present, steady load the zero; returns what was taken off."""
         state = self.state(now)
         if not state.valid.all():
             raise ArmsenseError('not tared: ' + '; '.join(state.problems))

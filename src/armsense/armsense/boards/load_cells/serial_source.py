@@ -11,8 +11,6 @@ r"""Readings as lines of text, from a microcontroller on a serial line.
 Example: `LC,17,8388,-120,-,99*` and its checksum. A carriage return before the newline is allowed.
 """
 
-from __future__ import annotations
-
 import binascii
 from contextlib import suppress
 from glob import glob
@@ -38,11 +36,7 @@ def checksum(body: bytes) -> int:
 
 
 def parse_line(line: bytes, cells: int | None = None) -> Counts:
-    """Readings of one line without its newline; without `cells` it may have any number of them.
-
-    Raises:
-        BadLine: Not a line of this format, wrong checksum, or another number of cells.
-    """
+    """Readings of one line without its newline; without `cells` it may have any number of them."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise BadLine(f'not a reading: {line[:40]!r}')
@@ -106,11 +100,7 @@ class SerialSource:
     """Newest line of a serial port; a port that disappears is opened again."""
 
     def __init__(self, port: str, baud_rate: int, cells: int) -> None:
-        """Open a port such as /dev/ttyACM0 at so many [bit/s].
-
-        Raises:
-            TransportUnavailable: The port cannot be opened.
-        """
+        """Open a port such as /dev/ttyACM0 at so many [bit/s]."""
         self._port, self._baud_rate = port, baud_rate
         self._reader = LineReader(cells)
         self._serial: Any = _open(port, baud_rate)

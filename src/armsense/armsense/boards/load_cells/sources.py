@@ -18,8 +18,6 @@ ADS1220: the command RDATA (0x10) is answered by three bytes.
 Text lines of a microcontroller: see `serial_source`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 import struct
@@ -30,7 +28,7 @@ from armsense.boards.load_cells.serial_source import SerialSource
 from armsense.boards.transport.can_bus import open_can_bus
 from armsense.boards.transport.link import SpiTransport
 from armsense.boards.transport.spi_device import SpidevTransport
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.schema import quantity
 
 NOT_CONNECTED = -(2**31)
@@ -56,11 +54,7 @@ class CellSource(Protocol):
 
 
 def parse_pair(data: bytes) -> tuple[int | None, int | None]:
-    """Counts of two cells; None: not connected.
-
-    Raises:
-        struct.error: Not eight bytes.
-    """
+    """Counts of two cells; None: not connected."""
     first, second = struct.unpack('<ii', data)
     return (None if first == NOT_CONNECTED else first, None if second == NOT_CONNECTED else second)
 
@@ -78,7 +72,6 @@ class CanSource:
         self.problems = {'bad messages': 0, 'incomplete sets': 0}
 
     def read(self) -> Counts | None:
-        """The newest complete set; None: none since the last call."""
         newest = None
         while (message := self._bus.recv(0.0)) is not None:
             newest = self.take(message.arbitration_id, bytes(message.data),
@@ -134,15 +127,12 @@ class SpiSource:
     """One converter per cell, each behind its own SPI transport."""
 
     def __init__(self, transports: Sequence[SpiTransport], converter: str) -> None:
-        """Read these, in the order of the cells."""
-        if converter not in CONVERTERS:
-            raise UnknownName('converter', converter, CONVERTERS)
+        check_known('converter', converter, CONVERTERS)
         self._transports = tuple(transports)
         self._request, self._decode = CONVERTERS[converter]
         self.problems = {'not ready': 0}
 
     def read(self) -> Counts | None:
-        """Of all cells; None while no converter has anything new."""
         values = tuple(self._decode(t.transfer(self._request)) for t in self._transports)
         self.problems['not ready'] += values.count(None)
         if all(value is None for value in values):

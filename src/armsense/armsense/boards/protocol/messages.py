@@ -8,7 +8,6 @@ they are built four times as fast.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from math import nan, tau
@@ -159,13 +158,6 @@ class BoardState(NamedTuple):
 
 class ProtocolError(ValueError):
     """Base of all protocol errors."""
-
-
-class UnknownProtocol(ProtocolError):
-    """No protocol has this name."""
-
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        super().__init__(f'{name!r}; known: {", ".join(sorted(known))}')
 
 
 class NonFiniteValue(ProtocolError):

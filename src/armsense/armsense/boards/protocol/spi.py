@@ -19,8 +19,6 @@ Values that do not fit saturate, because a wrapped reference would send the moto
 a current limit is rounded down, because a limit must hold. NaN and infinity raise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any
@@ -43,7 +41,6 @@ from armsense.boards.protocol.messages import (
     read_status,
     RESISTANCE_PER_OHM,
     SwappedCrc,
-    UnknownProtocol,
     VELOCITY_PER_RAD_S,
     WrongLength,
 )
@@ -55,6 +52,7 @@ from armsense.boards.protocol.spi_fields import (
     read_gains,
     read_mode,
 )
+from armsense.errors import check_known
 
 # CRC-32/MPEG-2: polynomial 0x04C11DB7, start 0xFFFFFFFF, not reflected, no final xor. `zlib.crc32`
 # runs the same polynomial with reflected bits and a final xor. Feeding it bit-reversed bytes and
@@ -120,11 +118,7 @@ class SpiProtocol:
             _sensor=_SENSOR_EXTENDED if extended else _SENSOR)
 
     def encode_command(self, command: BoardCommand, index: int | None = None) -> bytes:
-        """Frame that tells the board `command`, under another index than its own if one is given.
-
-        Raises:
-            NonFiniteValue: a field is NaN or infinite.
-        """
+        """Frame that tells the board `command`, under its own index or the one that is given."""
         (enable, motors, timeout_ms, own_index, motor_enable, compensation,
          rollover_error) = command
         (p_1, v_1, i_1, kp_1, kd_1, limit_1, ki_1), (p_2, v_2, i_2, kp_2, kd_2, limit_2,
@@ -148,11 +142,7 @@ class SpiProtocol:
         return body + crc_bytes(body)
 
     def decode_command(self, frame: bytes) -> BoardCommand:
-        """What a board reads in `frame`.
-
-        Raises:
-            FrameError: the frame is damaged; its subclass says how.
-        """
+        """What a board reads in `frame`."""
         mode, p_1, p_2, v_1, v_2, i_1, i_2, gains, index = self.unpack_command(frame)
         enable, timeout_ms, motor_enable, compensation, rollover_error = read_mode(mode)
         gains_1, gains_2 = self.read_gains(gains)
@@ -167,11 +157,7 @@ class SpiProtocol:
     def unpack_command(self, frame: bytes) -> tuple[Any, ...]:
         """The numbers of an intact command as they are on the wire.
 
-        Returns:
-            Mode word, positions, velocities and currents of both motors, block of gains, index.
-
-        Raises:
-            FrameError: the frame is damaged; its subclass says how.
+        Mode word, positions, velocities and currents of both motors, block of gains, index.
         """
         if len(frame) != self.frame_length or not has_crc(frame):
             raise self._damage(frame, crc_bytes(frame[:-4]))
@@ -208,11 +194,7 @@ class SpiProtocol:
         return _POWER.pack(round(power_1 * POWER_PER_W), round(power_2 * POWER_PER_W))
 
     def decode_state(self, frame: bytes) -> BoardState:
-        """What the board answers in `frame`.
-
-        Raises:
-            FrameError: the frame is damaged; its subclass says how.
-        """
+        """What the board answers in `frame`."""
         (status, stamp, p_1, p_2, v_1, v_2, i_1, i_2, r_1, r_2, adc_1, adc_2, power,
          index) = self.unpack_state(frame)
         power_1 = power_2 = nan
@@ -231,12 +213,8 @@ class SpiProtocol:
     def unpack_state(self, frame: bytes) -> tuple[Any, ...]:
         """The numbers of an intact state as they are on the wire.
 
-        Returns:
-            Status word, timestamp, positions, velocities, currents, resistances and auxiliary
-            inputs of both motors, block of powers, index of the last accepted command.
-
-        Raises:
-            FrameError: the frame is damaged; its subclass says how.
+        Status word, timestamp, positions, velocities, currents, resistances and auxiliary inputs
+        of both motors, block of powers, index of the last accepted command.
         """
         if len(frame) != self.frame_length or not has_crc_low_word_first(frame):
             raise self._damage(frame, crc_bytes_low_word_first(frame[:-4]))
@@ -279,11 +257,5 @@ SPI_PROTOCOLS = {protocol.name: protocol for protocol in (
 
 
 def by_name(name: str) -> SpiProtocol:
-    """The SPI protocol called `name`.
-
-    Raises:
-        UnknownProtocol: names the valid ones.
-    """
-    if name not in SPI_PROTOCOLS:
-        raise UnknownProtocol(name, SPI_PROTOCOLS)
+    check_known('protocol', name, SPI_PROTOCOLS)
     return SPI_PROTOCOLS[name]

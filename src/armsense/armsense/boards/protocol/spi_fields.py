@@ -4,8 +4,6 @@ Mode and gains seldom change from one frame to the next, so both directions reme
 ones; only what changes every millisecond is converted every millisecond.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from struct import error as StructError
 from struct import Struct

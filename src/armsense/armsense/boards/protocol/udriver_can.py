@@ -17,8 +17,6 @@ id          direction   payload
 ==========  ==========  ===========================================================================
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from math import isfinite
 from struct import Struct

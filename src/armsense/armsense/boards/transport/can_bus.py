@@ -6,8 +6,6 @@ SocketCAN tells it: an error frame arrives and `send` raises `CanOperationError`
 always ACTIVE.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 from struct import Struct
@@ -48,11 +46,7 @@ class SeqpacketBus(can.BusABC):
     """CAN bus of one emulated board behind a Unix SEQPACKET socket."""
 
     def __init__(self, channel: str, connect_timeout: float = 0.0) -> None:
-        """Connect to the socket path `channel`, waiting for it to appear [s].
-
-        Raises:
-            TransportUnavailable: nothing listens on the path.
-        """
+        """Connect to the socket path `channel`, waiting for it to appear [s]."""
         self._is_shutdown = True       # until the connection stands, for the base's destructor
         self._socket = connect_seqpacket(channel, connect_timeout)
         self._socket.setblocking(False)
@@ -72,11 +66,7 @@ class SeqpacketBus(can.BusABC):
         raise NotImplementedError('only the controller changes the state of its bus')
 
     def send(self, msg: can.Message, timeout: float | None = None) -> None:
-        """Send a message.
-
-        Raises:
-            can.CanOperationError: bus-off, buffer full or the other end is gone.
-        """
+        """Send; CanOperationError: bus-off, buffer full or the other end is gone."""
         if self._state is not can.BusState.ACTIVE:
             self._look_for_restart()
         try:
@@ -91,11 +81,7 @@ class SeqpacketBus(can.BusABC):
         raise can.CanOperationError(f'{self.channel_info}: bus is off')
 
     def recv(self, timeout: float | None = None) -> can.Message | None:
-        """Next message; None after `timeout` [s] or when the bus is silent in this cycle.
-
-        Raises:
-            can.CanOperationError: the other end is gone.
-        """
+        """Next message; None after `timeout` [s] or when the bus is silent in this cycle."""
         deadline = None if timeout is None else monotonic() + timeout
         while True:
             packet = self._next_packet(None if deadline is None else deadline - monotonic())
@@ -113,7 +99,6 @@ class SeqpacketBus(can.BusABC):
                 return message
 
     def shutdown(self) -> None:
-        """Close the socket."""
         super().shutdown()
         self._socket.close()
 
@@ -151,15 +136,9 @@ class SeqpacketBus(can.BusABC):
 
 
 def open_can_bus(interface: str, channel: str, connect_timeout: float = 0.0) -> can.BusABC:
-    """The bus of one CAN board.
+    """The bus of one CAN board: `seqpacket` at a socket path, or a python-can interface.
 
-    Args:
-        interface: `seqpacket` for an emulated board, else a python-can interface (`socketcan`).
-        channel: socket path or network interface (`can0`).
-        connect_timeout: how long to wait for an emulated board [s].
-
-    Raises:
-        TransportUnavailable: the bus cannot be opened.
+    An emulated board is waited for [s].
     """
     if interface == 'seqpacket':
         return SeqpacketBus(channel, connect_timeout=connect_timeout)

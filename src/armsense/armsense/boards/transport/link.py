@@ -7,8 +7,6 @@ frozen clock; the clock has 1 ms steps, so one repetition is normal at 1 kHz). A
 *rejected* when the index does not name the command before: the board did not accept that one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate
@@ -132,14 +130,10 @@ class SpiLink:
 
     def __init__(self, protocol: SpiProtocol, transport: SpiTransport,
                  first_index: int = 0, retries: int = 0) -> None:
-        """Make a link.
+        """Send to a transport; the first command has this index, 0..65535.
 
-        Args:
-            protocol: dialect of the board.
-            transport: where the frames go.
-            first_index: index of the first command, 0..65535.
-            retries: further transfers in the same exchange after a reply that was lost or
-                damaged. None where the board needs a pause between frames, nor in lock-step.
+        After a reply that was lost or damaged there are so many further transfers in the same
+        exchange: none where the board needs a pause between frames, nor in lock-step.
         """
         self.protocol = protocol
         self.transport = transport
@@ -151,11 +145,7 @@ class SpiLink:
         self._frozen = 0
 
     def exchange(self, command: BoardCommand) -> Exchange:
-        """Send `command` under the link's own index and judge the reply.
-
-        Raises:
-            NonFiniteValue: the command holds NaN or infinity; nothing was sent.
-        """
+        """Send `command` under the link's own index and judge the reply."""
         result = self._transfer(command)
         for _ in range(self._retries):
             if result.state is not None:
@@ -165,7 +155,6 @@ class SpiLink:
         return result
 
     def close(self) -> None:
-        """Give the device to others."""
         self.transport.close()
 
     def _transfer(self, command: BoardCommand) -> Exchange:

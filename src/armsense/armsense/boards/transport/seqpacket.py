@@ -6,8 +6,6 @@ number alone says "no answer": the emulator drops frames without making the driv
 timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path
@@ -30,16 +28,7 @@ class SeqpacketTransport:
     """
 
     def __init__(self, path: str, timeout: float = 0.005, connect_timeout: float = 0.0) -> None:
-        """Connect to an emulated board.
-
-        Args:
-            path: its socket.
-            timeout: longest wait for a reply [s]; after it the transfer is a drop.
-            connect_timeout: how long to wait for the socket to appear [s].
-
-        Raises:
-            TransportUnavailable: nothing listens on `path`.
-        """
+        """Connect, waiting for the socket to appear; a reply later than `timeout` is lost [s]."""
         self._timeout = timeout
         self._number = 0
         self._path: str | None = path      # None: closed for good
@@ -92,11 +81,7 @@ class SeqpacketTransport:
 
 
 def connect_seqpacket(path: str, connect_timeout: float = 0.0) -> socket.socket:
-    """Connected socket to `path`, waiting up to `connect_timeout` [s] for someone to listen.
-
-    Raises:
-        TransportUnavailable: nobody listens there.
-    """
+    """Connected socket to `path`, waiting up to `connect_timeout` [s] for someone to listen."""
     deadline = monotonic() + connect_timeout
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

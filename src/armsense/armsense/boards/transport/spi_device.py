@@ -3,8 +3,6 @@
 Whoever comes second is refused and told who came first.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 from glob import glob
@@ -25,11 +23,6 @@ class SpidevTransport:
         """Open the device; the boards take 6 to 8 MHz.
 
         Their documentation says mode 1, their shipping master uses 0.
-
-        Raises:
-            TransportUnavailable: no such device, another driver has it, or the spidev module is
-                missing.
-            ValueError: `mode` is not 0, 1, 2 or 3.
         """
         if mode not in MODES:
             raise ValueError(f'SPI mode {mode!r}; valid: {", ".join(map(str, MODES))}')
@@ -52,7 +45,6 @@ class SpidevTransport:
             return b''
 
     def close(self) -> None:
-        """Release the device."""
         if self._spi is not None:
             self._spi.close()
             self._spi = None
@@ -77,11 +69,7 @@ def _open(bus: int, device: int) -> Any:
 
 
 def lock_file(descriptor: int, name: str) -> None:
-    """Lock an open device file until it is closed, also by the end of the process.
-
-    Raises:
-        TransportUnavailable: Another driver has it.
-    """
+    """Lock an open device file until it is closed, also by the end of the process."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -89,11 +77,7 @@ def lock_file(descriptor: int, name: str) -> None:
 
 
 def lock_name(name: str) -> socket.socket:
-    """Lock what is no file, such as a CAN channel, for as long as the returned socket is open.
-
-    Raises:
-        TransportUnavailable: Another driver has it.
-    """
+    """Lock what is no file, such as a CAN channel, for as long as the returned socket is open."""
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         lock.bind(f'\0armsense motor boards on {name}')

@@ -13,8 +13,6 @@ a rigid arm with that torque,
     P^T (K delta + D ddelta) = Phi(q, dq, ddq) pi + F dq,       P = 1 + R (cable coupling).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

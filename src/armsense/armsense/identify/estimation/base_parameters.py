@@ -25,8 +25,6 @@ promises too much, and so do estimates from the errors that are left. The jackkn
 of time longer than the correlation asks instead how far the estimate moves without a block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 import re

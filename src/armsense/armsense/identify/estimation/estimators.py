@@ -27,8 +27,6 @@ motion that fits both sensors best replaces the filtered one, so that noise of t
 not bias the parameters. Noise must be white at the working rate: torques are not filtered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -11,8 +11,6 @@ equations, so the program has the size of the parameters, whatever the length of
 Clarabel takes it as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,16 +74,11 @@ def solve_feasible(
     rows: Array | None = None,
     total_mass: tuple[float, float] | None = None,
 ) -> Array:
-    """Minimum of theta^T H theta - 2 f^T theta over consistent links and passive drives.
+    """Minimum of theta^T H theta - 2 f^T theta over consistent links and passive drives, (p,).
 
-    Args:
-        H: Normal matrix, (p, p); the first 10 n parameters are the links'.
-        f: Normal right-hand side, (p,).
-        nominal: Nominal inertial parameters, (10 n,); they scale the problem.
-        bounds: Of every link.
-        not_negative: Indices of parameters >= 0.
-        rows: A with A @ theta >= 0, (k, p).
-        total_mass: Lower and upper bound of the sum of masses [kg].
+    The first 10 n parameters are the links'; their nominal values, (10 n,), scale the problem.
+    Drives are passive where parameters of some indices are not negative and rows A @ theta >= 0,
+    (k, p). The sum of masses has bounds [kg].
     """
     p, n = len(f), len(bounds)
     scale = np.ones(p)
@@ -118,16 +111,9 @@ def solve_feasible(
 
 def solve_arm(H: Array, f: Array, model: Arm, drive: DriveColumns, top_speed: Array,
               factors: tuple[float, float], total_mass: tuple[float, float] | None) -> Array:
-    """The same for links of an arm and drives that brake.
+    """The same for links of a nominal arm and drives that brake up to a top speed [rad/s], (k,).
 
-    Args:
-        H: Normal matrix of links and drives, (p, p).
-        f: Normal right-hand side, (p,).
-        model: Nominal.
-        drive: Chosen terms.
-        top_speed: Of the drive axes [rad/s], (k,).
-        factors: Bounds of each link's mass over the nominal one.
-        total_mass: Bounds of the sum [kg].
+    Factors bound each link's mass over the nominal one, `total_mass` bounds the sum [kg].
     """
     n10 = len(model.parameters)
     positive = [n10 + k for term in drive.not_negative

@@ -8,8 +8,6 @@ away what earlier poses have said. Some parameters may be held (mask), all other
 so fast (rate limit, as a share of their scale per second).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,15 +40,7 @@ class RecursiveLeastSquares:
 
     def __init__(self, names: Sequence[str], start: Array, scale: Array, noise: ArrayLike,
                  options: RecursiveOptions = DEFAULT_OPTIONS) -> None:
-        """Start from nominal values.
-
-        Args:
-            names: Of the parameters, (p,).
-            start: Nominal values, (p,).
-            scale: Typical size of each parameter, (p,).
-            noise: Standard deviation of the measurements c, (k,).
-            options: How parameters follow.
-        """
+        """Start from nominal values of typical size, (p,); noise of the measurements c, (k,)."""
         self.names = tuple(names)
         self.options = options
         self.scale = np.asarray(scale, float)
@@ -82,10 +72,8 @@ class RecursiveLeastSquares:
     def step(self, Y: Array, measured: Array, dt: float) -> Array:
         """Take one sample; returns measured minus predicted before the correction, (k,).
 
-        Args:
-            Y: Regressor, (k, p), filtered as the measurement is.
-            measured: c, (k,).
-            dt: Time since the last correction [s].
+        The regressor Y, (k, p), is filtered as the measurement c is, (k,); `dt` [s] after the last
+        one.
         """
         innovation = np.asarray(measured - Y @ self.phi)
         if not (np.isfinite(innovation).all() and np.isfinite(Y).all()):

@@ -8,8 +8,6 @@ windows of a long recording, one at a time; only products of columns are kept, s
 not grow with the recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 import functools
@@ -301,12 +299,7 @@ def _choose_consistent(state: State, choice: Choice) -> tuple[State, Choice]:
 
 
 def all_equations(state: State, done: Callable[[float], None]) -> NormalEquations:
-    """Normal equations of the chosen columns over all windows, one block.
-
-    Args:
-        state: After all choices.
-        done: Told the share of the windows, 0 to 1.
-    """
+    """Normal equations of the chosen columns over all windows; `done` is told their share."""
     data = state.data
     total = data.equations(1)
     if not data.training.unused:

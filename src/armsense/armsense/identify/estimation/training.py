@@ -27,7 +27,7 @@ import numpy as np
 from scipy import signal
 from scipy.optimize import nnls
 
-from armsense.errors import ArmsenseError, UnknownName
+from armsense.errors import ArmsenseError, check_known
 from armsense.identify.estimation.feasible import MASS_FACTORS
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import (
@@ -86,13 +86,10 @@ class Options:
     terms: tuple[str, ...] | None = None   # of the drives; None: by cross-validation
 
     def __post_init__(self) -> None:
-        if self.preprocess not in PREPROCESSING:
-            raise UnknownName('preprocess', self.preprocess, PREPROCESSING)
-        if self.estimator not in ESTIMATORS:
-            raise UnknownName('estimator', self.estimator, ESTIMATORS)
+        check_known('preprocess', self.preprocess, PREPROCESSING)
+        check_known('estimator', self.estimator, ESTIMATORS)
         for term in self.terms or ():
-            if term not in TERMS:
-                raise UnknownName('drive term', term, TERMS)
+            check_known('drive term', term, TERMS)
 
 
 @dataclass(frozen=True)
@@ -266,11 +263,8 @@ def wrong_wiring(model: Arm, motions: Sequence[Motion], torques: Sequence[Array]
                  cutoff: float) -> tuple[str, ...]:
     """What seems to be connected wrongly, in words; the clearest cause of each joint only.
 
-    Args:
-        model: Nominal masses, true gravity.
-        motions: Smooth.
-        torques: Measured, on the clocks of the motions [Nm], (N, n) each.
-        cutoff: Of the torque band [Hz].
+    Smooth motions and torques [Nm], (N, n), of an arm of nominal masses and true gravity, in a
+    band [Hz].
     """
     n = model.n
     same = list(range(n))
@@ -330,12 +324,8 @@ def _missed(model: Arm, motions: Sequence[Motion], torques: Sequence[Array], cut
 def silent_joints(recordings: Sequence[Recording], expected: Array, cutoff: float) -> Array:
     """Joints whose torque, measured and expected, drowns in the noise of its sensor, bool (n,).
 
-    The noise within the band is taken to be as dense as it is above.
-
-    Args:
-        recordings: On a regular clock.
-        expected: RMS of what the nominal masses need [Nm], (n,).
-        cutoff: Of the torque band [Hz].
+    The noise within the band [Hz] is taken to be as dense as it is above. Expected is the RMS of
+    what the nominal masses need [Nm], (n,).
     """
     noise = np.zeros(len(expected))
     torque = np.zeros(len(expected))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.errors import UnknownName
+from armsense.errors import check_known
 from armsense.types import Array
 
 TERMS = ('viscous', 'coulomb', 'inertia', 'offset', 'sqrt', 'quadratic', 'stribeck', 'load',
@@ -41,8 +41,7 @@ class DriveColumns:
 
     def __post_init__(self) -> None:
         for term in self.terms:
-            if term not in TERMS:
-                raise UnknownName('friction term', term, TERMS)
+            check_known('friction term', term, TERMS)
 
     @property
     def count(self) -> int:
@@ -70,10 +69,8 @@ class DriveColumns:
     def columns(self, dq: Array, ddq: Array, load: Array | None = None) -> Array:
         """Torque at the joints per coefficient, (N, n) -> (N, n, terms k).
 
-        Args:
-            dq: Joint velocities, (N, n).
-            ddq: Joint accelerations, (N, n).
-            load: Torque on links and rotors of a first model [Nm], (N, n); None: no load terms.
+        `load` is the torque on links and rotors of a first model [Nm], (N, n); None: no load
+        terms.
         """
         v, a = dq @ self.axes.T, ddq @ self.axes.T                       # (N, k)
         force = np.zeros_like(v) if load is None else np.abs(load @ self.axes.T)

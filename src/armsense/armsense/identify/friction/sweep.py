@@ -65,12 +65,8 @@ class FrictionSweep:
              use: float = 0.5) -> FrictionSweep:
         """Strokes about the home pose, shortened until nothing is touched.
 
-        Args:
-            model: The arm.
-            count: Speeds per joint, evenly spaced in their logarithm.
-            stroke: Longest way of a joint [rad].
-            use: Share of the velocity limit that the fastest stroke takes; less where the
-                stroke is too short.
+        So many speeds per joint, evenly spaced in their logarithm, the fastest a share (`use`) of
+        the limit or less where the stroke [rad] is too short.
         """
         if count < 2:
             raise BadValue('number of speeds', count, '>= 2: two unknowns per joint')
@@ -100,7 +96,6 @@ class FrictionSweep:
         return schema.read_arm_file(cls, path, 'a motion', FORMAT, arm)
 
     def write(self, path: str | Path) -> None:
-        """Write whole or not at all."""
         schema.write_yaml(self, Path(path))
 
     @property
@@ -214,13 +209,7 @@ class JointFriction:
 
 def evaluate_sweep(sweep: FrictionSweep, recording: Recording,
                    start: float) -> list[JointFriction]:
-    """Friction of every joint.
-
-    Args:
-        sweep: What was driven.
-        recording: What was recorded.
-        start: Stamp at which the motion began [s].
-    """
+    """Friction of every joint, from a recording in which the sweep began at a stamp [s]."""
     if recording.n != len(sweep.joints):
         raise BadValue(f'{recording.name}: number of joints', recording.n, f'{len(sweep.joints)}')
     pairs = list(zip(sweep.cruises[::2], sweep.cruises[1::2], strict=True))

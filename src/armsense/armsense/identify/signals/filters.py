@@ -5,8 +5,6 @@ held by static friction, whose torque may be anything within its limits: its equ
 while the rest lasts, but for joints that rest most of the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from armsense.errors import BadValue, UnknownName
+from armsense.errors import BadValue, check_known
 from armsense.identify.signals.recording import Recording
 from armsense.types import Array
 
@@ -85,15 +83,11 @@ def decimate(recording: Recording, rate: float) -> Recording:
 
 
 def motion(recording: Recording, cutoff: float, velocity: str = 'position') -> Motion:
-    """Filtered positions, velocities and accelerations of a regular recording.
+    """Low-passed [Hz] positions, velocities and accelerations of a regular recording.
 
-    Args:
-        recording: On a regular clock.
-        cutoff: Of the low-pass [Hz].
-        velocity: 'measured' starts from the measured velocities, 'position' from the positions.
+    They start from the 'measured' velocities or from the 'position'.
     """
-    if velocity not in ('measured', 'position'):
-        raise UnknownName('source of velocity', velocity, ('measured', 'position'))
+    check_known('source of velocity', velocity, ('measured', 'position'))
     if velocity == 'measured' and recording.dq is None:
         raise BadValue(f'{recording.name}: measured velocities', None, 'recorded')
     rate = recording.rate

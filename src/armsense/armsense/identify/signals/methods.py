@@ -14,8 +14,6 @@ over S periods (thesis 000, eqs. 4.45-4.46; the document prints q twice in 4.45)
 that of the mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -139,12 +137,9 @@ def fitted_spline(recording: Recording, cutoff: float) -> tuple[Basis, Array]:
 
 
 def fitted_series(t: Array, q: Array, period: float, highest: float) -> tuple[Basis, Array]:
-    """Fourier series of a periodic motion, (N, n).
+    """Basis and coefficients, (m, n), of the Fourier series of a periodic motion, (N, n).
 
     Harmonics are added while they explain more than chance would, up to `highest` [Hz].
-
-    Returns:
-        The basis and its coefficients, (m, n).
     """
     most = min(max(1, int(highest * period)), (len(t) - 2) // 2)
     full = fourier_basis(t, period, most)
@@ -200,9 +195,7 @@ def find_period(recording: Recording) -> float | None:
 def average_periods(recording: Recording, period: float | None = None) -> PeriodAverage:
     """Mean period of a regular recording; what is left over at the end is not used.
 
-    Args:
-        recording: On a regular clock.
-        period: [s]; None: found from the motion.
+    The period [s] is found from the motion where it is not known.
     """
     period = period or find_period(recording)
     if period is None:

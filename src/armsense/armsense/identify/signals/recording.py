@@ -128,11 +128,7 @@ class Parts(NamedTuple):
 
 
 def split_at_gaps(recording: Recording) -> Parts:
-    """The stretches of a recording that were sampled without a gap.
-
-    Raises:
-        ArmsenseError: None of them is long enough.
-    """
+    """The stretches without a gap that are long enough to be of use; there must be one."""
     steps = np.diff(recording.t)
     period = float(np.median(steps[steps > 0.0]))
     gaps = np.flatnonzero(steps > max(GAP, GAP_PERIODS * period)) + 1
@@ -156,14 +152,11 @@ def split_at_gaps(recording: Recording) -> Parts:
 
 
 def repair_stamps(recording: Recording) -> tuple[Recording, str]:
-    """A clock that agrees with the motion, where the stamps were taken too late to tell.
+    """A clock that agrees with the motion, where stamps came too late to tell; what was done.
 
     Between two samples the positions advance by velocity times the true period. Where that period
     is always a whole number of controller periods (0: a sample was read twice), the samples were
     taken regularly and only stamped irregularly: the whole numbers are the better clock.
-
-    Returns:
-        The recording, without samples read twice, and what was done in words ('': nothing).
     """
     if recording.dq is None:
         return recording, ''

@@ -4,8 +4,6 @@ Every finished task is one line of a JSON-lines file, so an interrupted campaign
 stopped, and a larger one uses what a smaller one has done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import functools
 import json

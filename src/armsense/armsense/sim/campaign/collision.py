@@ -5,8 +5,6 @@ Human body parts are springs with a mass, with numbers that public sources quote
 anybody relies on them. A simulation gives the tape of the boards and the truth about the contact.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figure of a campaign: misses against false alarms, and how long detection takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

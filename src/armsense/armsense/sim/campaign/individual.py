@@ -4,8 +4,6 @@ An arm is identified once, as it is; later its tool carries something unknown an
 not what it was. A recorder runs it and keeps what its boards said and what truly touched it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -110,22 +108,16 @@ class Recorder:
         return np.array(self.loop.config.home if reference is None else reference.q)
 
     def follow(self, trajectory: Trajectory, until: float) -> None:
-        """Drive a trajectory to its end, or until the tape is `until` long [s].
-
-        Raises:
-            GoalRefused: The controller does not accept it; nothing has moved.
-        """
+        """Drive a trajectory that is not refused, until the tape is so long [s] at most."""
         status = self.loop.controller.follow(trajectory)
         while status.active and self.time < until:
             self.step()
 
     def run(self, seconds: float) -> None:
-        """Go on for a time."""
         for _ in range(round(seconds / self.loop.dt)):
             self.step()
 
     def step(self) -> Cycle:
-        """One period."""
         number = len(self._readings)
         cycle = self.loop.step()
         if cycle.reading is not None:

@@ -1,7 +1,5 @@
 """From single tasks to the figures of a campaign, and whether they reach its goals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import math
 from typing import Any

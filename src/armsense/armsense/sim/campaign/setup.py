@@ -1,7 +1,5 @@
 """What one campaign is made of; small and picklable, so that any worker can prepare itself."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 import hashlib

@@ -1,7 +1,5 @@
 """The four kinds of work of a campaign, each a plain function that any process can run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import json
 from typing import Any, NamedTuple
