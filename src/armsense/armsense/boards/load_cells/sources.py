@@ -20,7 +20,7 @@ Text lines of a microcontroller: see `serial_source`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import struct
 from typing import Any, Protocol
@@ -45,8 +45,8 @@ class CellSource(Protocol):
     """Where readings come from."""
 
     @property
-    def problems(self) -> dict[str, int]:
-        """What went wrong how often since the start, by name."""
+    def problems(self) -> Mapping[str, object]:
+        """What went wrong how often since the start, by name; `last bad line` in words."""
 
     def read(self) -> Counts | None:
         """The newest readings since the last call; None: nothing new."""
