@@ -46,6 +46,7 @@ LIFECYCLE_PUBLISHES = ('~/transition_event',)
 # The package robot_state_publisher says more than our node of that name.
 MORE_PUBLISHES = {'robot_state_publisher': ('tf_static',)}
 
+SPACE = 'reference'   # of the nodes while they are asked: what is outside of it is absolute
 PATIENCE = 60.0   # [s] until all nodes of a launch file are there
 SETTLE = 2.0      # [s] until they have made all their topics
 
@@ -92,7 +93,8 @@ NODES = (
 )
 
 # Nodes that no launch file of ours starts here: a serial port that nobody feeds, RViz's nodes.
-REST = """<launch><arg name="bag"/><arg name="port"/>
+REST = """<launch><arg name="bag"/><arg name="port"/><arg name="namespace"/>
+<push_ros_namespace namespace="$(var namespace)"/>
 <node pkg="armsense_monitor" exec="bag_player" name="bag_player">
   <param name="bag" value="$(var bag)"/><param name="paused" value="true"/></node>
 <node pkg="armsense_monitor" exec="markers" name="markers"/>
@@ -170,7 +172,7 @@ def collect(root: Path) -> dict[str, Interfaces]:
               'force_torque_cells', 'dart_simulator'})]
         found: dict[str, Interfaces] = {}
         for path, arguments, names in runs:
-            with Supervisor(load(path, arguments)):
+            with Supervisor(load(path, arguments | {'namespace': SPACE})):
                 found |= _ask(names)
     return {node.name: found[node.name] for node in NODES}
 
@@ -182,8 +184,9 @@ def _write_bag(folder: Path) -> None:
     """
     bag = BagWriter(folder)
     for topic, kind in recorder_node.TOPICS.items():
-        bag.add_topic(f'/{topic}', recorder_node.type_name(kind))
-        bag.write(f'/{topic}', serialize_message(kind()), stamp=1)
+        name = f'/{topic.lstrip("/")}'
+        bag.add_topic(name, recorder_node.type_name(kind))
+        bag.write(name, serialize_message(kind()), stamp=1)
     bag.close()
 
 
@@ -230,7 +233,7 @@ def _interfaces(node: Node, name: str) -> Interfaces:
         return tuple(sorted((_relative(topic, name), types[0]) for topic, types in pairs
                             if not plain or not _internal(topic, types[0])))
 
-    arguments = (name, '/')
+    arguments = (name, f'/{SPACE}')
     publishes = node.get_publisher_names_and_types_by_node(*arguments)
     subscribes = node.get_subscriber_names_and_types_by_node(*arguments)
     return Interfaces(
@@ -256,8 +259,8 @@ def _internal(topic: str, kind: str) -> bool:
 
 
 def _relative(topic: str, node: str) -> str:
-    own = f'/{node}/'
-    return f'~/{topic[len(own):]}' if topic.startswith(own) else topic.removeprefix('/')
+    own = f'/{SPACE}/{node}/'
+    return f'~/{topic[len(own):]}' if topic.startswith(own) else topic.removeprefix(f'/{SPACE}/')
 
 
 # -- writing ---------------------------------------------------------------------------------
@@ -266,8 +269,9 @@ def markdown(found: dict[str, Interfaces]) -> str:
     """The page of all nodes."""
     parts = ['# Nodes\n\nWritten by `./armsense nodes` from the running '
              'nodes; a test fails when they differ. Names are\nrelative: a namespace moves the '
-             'whole arm. Every node with a loop is a lifecycle node and has `autostart`; these '
-             'and the simulator\nalso have `realtime` (the loop under SCHED_FIFO where the system '
+             'whole arm; a slash before a name says that it stays. Every node with a loop is a '
+             'lifecycle node and has `autostart`; these and the simulator\nalso have '
+             '`realtime` (the loop under SCHED_FIFO where the system '
              'allows it), and with it `cpu` (its core; -1: any) and\n`priority` (1 to 49).\n']
     for node in NODES:
         parts.append(f'\n## {node.name}\n\n{node.text[0].upper()}{node.text[1:]}.\n')

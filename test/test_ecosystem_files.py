@@ -127,6 +127,20 @@ def test_controllers_move_the_joints_of_the_arm():
         for name in ('joint_trajectory_controller', 'effort_controller'):
             block = parameters[f'/**/{name}']['ros__parameters']
             assert tuple(block['joints']) == ArmConfig.load(arm).joint_names
+    # Its default, true, would go on from the target of before a pause.
+    assert parameters['/**/joint_trajectory_controller']['ros__parameters'][
+        'set_last_command_interface_value_as_state_on_activation'] is False
+
+
+def test_ros2_control_runs_without_shared_memory_where_it_stays_on_this_machine():
+    """For LOCALHOST the variable of the transports has no effect, the profile has."""
+    root = ElementTree.parse(ROOT / 'launch' / 'ros2_control.launch.xml').getroot()
+    set_ = {(tag.get('name'), tag.get('if')): tag.get('value') for tag in root.findall('set_env')}
+    assert set_['FASTDDS_BUILTIN_TRANSPORTS', None] == 'UDPv4'
+    assert set_['ROS_AUTOMATIC_DISCOVERY_RANGE', '$(var localhost)'] == 'SYSTEM_DEFAULT'
+    assert set_['FASTRTPS_DEFAULT_PROFILES_FILE', '$(var localhost)'].endswith('fastdds.xml')
+    let, = (tag for tag in root.findall('let') if tag.get('name') == 'localhost')
+    assert '$(env ROS_AUTOMATIC_DISCOVERY_RANGE SUBNET)' in let.get('value')
 
 
 def test_gazebo_has_controllers_for_every_arm_that_it_offers():

@@ -15,7 +15,7 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'base_reaction = armsense_collision.base_reaction_node:main',
-        'collision_observer = armsense_collision.collision_observer_node:main',
+        'base_reaction = armsense_node.entry:main',
+        'collision_observer = armsense_node.entry:main',
     ]},
 )

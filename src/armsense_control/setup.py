@@ -15,8 +15,8 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'dynamic_controller = armsense_control.dynamic_controller_node:main',
-        'joint_command_controller = armsense_control.joint_command_controller_node:main',
-        'joint_space_controller = armsense_control.joint_space_controller_node:main',
+        'dynamic_controller = armsense_node.entry:main',
+        'joint_command_controller = armsense_node.entry:main',
+        'joint_space_controller = armsense_node.entry:main',
     ]},
 )

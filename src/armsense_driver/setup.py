@@ -15,9 +15,9 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'motor_board = armsense_driver.motor_board_node:main',
-        'load_cells = armsense_driver.load_cells_node:main',
-        'force_torque_cells = armsense_driver.force_torque_cells_node:main',
-        'ros2_control_bridge = armsense_driver.ros2_control_bridge_node:main',
+        'motor_board = armsense_node.entry:main',
+        'load_cells = armsense_node.entry:main',
+        'force_torque_cells = armsense_node.entry:main',
+        'ros2_control_bridge = armsense_node.entry:main',
     ]},
 )

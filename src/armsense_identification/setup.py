@@ -15,6 +15,6 @@ setup(
     package_data={NAME: ['py.typed', 'report/*.j2']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'identification_server = armsense_identification.identification_server_node:main',
+        'identification_server = armsense_node.entry:main',
     ]},
 )

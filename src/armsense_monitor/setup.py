@@ -15,10 +15,10 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'recorder = armsense_monitor.recorder_node:main',
-        'web_monitor = armsense_monitor.web_monitor_node:main',
-        'markers = armsense_monitor.markers_node:main',
-        'state_publisher = armsense_monitor.state_publisher_node:main',
-        'bag_player = armsense_monitor.bag_player_node:main',
+        'recorder = armsense_node.entry:main',
+        'web_monitor = armsense_node.entry:main',
+        'markers = armsense_node.entry:main',
+        'state_publisher = armsense_node.entry:main',
+        'bag_player = armsense_node.entry:main',
     ]},
 )

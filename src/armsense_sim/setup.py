@@ -15,7 +15,7 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        'dart_simulator = armsense_sim.dart_simulator_node:main',
-        'simulator = armsense_sim.simulator_node:main',
+        'dart_simulator = armsense_node.entry:main',
+        'simulator = armsense_node.entry:main',
     ]},
 )

@@ -54,6 +54,24 @@ def test_the_arm_holds_until_somebody_sends_and_then_follows(model, follower):
     assert np.abs(arm.state.q - target).max() < 0.01
 
 
+def test_the_target_of_before_a_pause_is_refused_with_a_way_out(model, follower):
+    start = np.array([0.0, 0.5, 0.0, -0.5])
+    arm = RigidArm(model, start)
+    run(follower, arm, 1.0, start + [0.5, 0.0, 0.0, 0.0])
+    old = follower.held
+    follower.rest()                       # power lost: the arm is put back on its stand, at home
+    arm = RigidArm(model, start)
+    run(follower, arm, 0.1)
+    for _ in range(100):                  # its sender has not heard of that
+        with pytest.raises(ArmsenseError, match='joint1 is sent 0.50 rad away.*Deactivate and '
+                                                'activate the trajectory controller'):
+            send(follower, old)
+        arm.step(follower.step(arm.state, False, DT), DT)
+    assert np.abs(arm.state.q - start).max() < 1e-3
+    run(follower, arm, 1.0, start + [0.3, 0.0, 0.0, 0.0])      # begun again where the arm is
+    assert arm.state.q[0] == pytest.approx(0.3, abs=0.01)
+
+
 def test_a_collision_holds_the_arm_until_resume(model, follower):
     start = np.array([0.0, 0.5, 0.0, -0.5])
     arm = RigidArm(model, start)

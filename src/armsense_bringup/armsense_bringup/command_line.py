@@ -10,6 +10,7 @@ from collections.abc import Callable
 import difflib
 import os
 import shutil
+import signal
 import sys
 from typing import NamedTuple
 
@@ -89,6 +90,7 @@ def usage() -> str:
 
 def main(root: str, arguments: list[str]) -> int:
     """Become one command, or do it here; returns the exit code. What goes wrong is one line."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # a reader that goes (`| head`) ends it
     if not arguments or arguments[0] in ('help', '-h', '--help'):
         print(usage())
         return 0

@@ -77,3 +77,14 @@ def test_sigterm_ends_the_set_up_and_its_tool(tmp_path) -> None:
         process.terminate()
         assert process.wait(LONG) == 128 + signal.SIGTERM
         assert not alive(tool)
+
+
+def test_a_reader_that_has_gone_ends_it_without_a_word() -> None:
+    """As in `./armsense help | head`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    help_ = 'import sys; from armsense_bringup import command_line as c; sys.exit(c.main("", []))'
+    ended = subprocess.run([sys.executable, '-c', help_], stdout=writing, stderr=subprocess.PIPE,
+                           timeout=LONG)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGPIPE, b'')

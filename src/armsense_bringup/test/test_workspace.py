@@ -296,9 +296,11 @@ def run(*arguments):
                           capture_output=True, text=True)
 
 
-@pytest.mark.parametrize('chosen', [
-    'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
-    'FASTDDS_DEFAULT_PROFILES_FILE'])
+MIDDLEWARE = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
+              'FASTDDS_DEFAULT_PROFILES_FILE')
+
+
+@pytest.mark.parametrize('chosen', MIDDLEWARE)
 def test_the_users_own_middleware_settings_stay(chosen):
     assert own_middleware(ROOT, {chosen: 'mine'}) == {}
 
@@ -308,7 +310,9 @@ def test_another_middleware_stays_on_this_machine():
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
 
 
-def test_nodes_use_the_loopback_and_no_shared_memory():
+@pytest.mark.parametrize('reach', [{}, {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}])
+def test_nodes_use_the_loopback_and_no_shared_memory(reach):
+    """For LOCALHOST the middleware takes shared memory, which stops publishers; we do not."""
     code = """
 import os, pathlib, rclpy
 rclpy.init()
@@ -319,7 +323,8 @@ for line in open('/proc/self/net/udp').readlines()[1:]:
     if f'socket:[{line.split()[9]}]' in own:
         print(line.split()[1])
 """
-    environment = {**os.environ, **own_middleware(ROOT, {})}
+    ours = {name: value for name, value in os.environ.items() if name not in MIDDLEWARE}
+    environment = {**ours, **reach, **own_middleware(ROOT, reach)}
     out = subprocess.run([sys.executable, '-c', code], env=environment, text=True, check=True,
                          capture_output=True).stdout
     threads, *addresses = out.splitlines()

@@ -116,8 +116,8 @@ class BaseReactionNode(LoopNode):
                                           optional=('joint_position', 'strain'), qos=qos)
         self._cells = StreamSubscription(self, LoadCells, 'load_cells', self.monitor.layout.cells,
                                          qos=qos)
-        self._residuals = StreamPublisher(self, BaseResidual, 'base/residual',
-                                          frame_id='base_link', qos=qos)
+        self.answers = self._residuals = StreamPublisher(
+            self, BaseResidual, 'base/residual', frame_id='base_link', qos=qos, begin=False)
         self._residuals.message.observed = self.monitor.layout.observed
         self._wrench = self.create_publisher(WrenchStamped, 'base/wrench', stream_qos())
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())

@@ -78,7 +78,8 @@ class CollisionObserverNode(LoopNode):
                                           optional=('joint_position', 'strain'), qos=qos)
         self._imu = ImuTopic(self, settings) if settings.imu else None
         self._payload = PayloadTopic(self, model)
-        self._residuals = StreamPublisher(self, Residual, 'residual', model.n, qos=qos)
+        self.answers = self._residuals = StreamPublisher(self, Residual, 'residual', model.n,
+                                                         qos=qos, begin=False)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
         self._contacts = self.create_publisher(Collision, 'contact', event_qos())
         self._pending: tuple[Collision, int] | None = None   # event whose contact is awaited

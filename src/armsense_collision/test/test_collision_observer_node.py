@@ -51,6 +51,7 @@ def observer():
     node = CollisionObserverNode()
     try:
         node.configure()
+        node.answers.open()
         observer = Observer(node)
         observer.feed(0.5)
         yield observer

@@ -115,7 +115,7 @@ class CollisionInbox:
         deadline = time.monotonic() + PATIENCE
         for source in self._awaited:
             stream = self._streams[source]
-            while self._seq[source] < seq:
+            while self._seq[source] < seq and not stream.deserted:
                 self._note(source, stream.take() or stream.wait_oldest(0.1))
                 self._check(deadline, seq)
         while any(self._heard[source] < self._announced[source] for source in self._awaited):
@@ -170,7 +170,8 @@ class ArmStream:
                                          optional=('joint_position', 'strain'), qos=qos)
         self.inbox = CollisionInbox(node, model.joint_names, lockstep and settings.await_residual,
                                     lockstep and settings.await_base)
-        self._commands = StreamPublisher(node, MotorCommands, 'motor_commands', model.n, qos=qos)
+        self.commands = StreamPublisher(node, MotorCommands, 'motor_commands', model.n, qos=qos,
+                                        begin=False)
         self._estimator = StateEstimator(model.config)
         self._last_seq = self._last_time = self._collision_seq = 0
 
@@ -196,12 +197,12 @@ class ArmStream:
 
     def publish(self, command: Command, message: Any) -> None:
         """Answer a `motor_states` record."""
-        out = self._commands.message
+        out = self.commands.message
         out.seq, out.stamp_ns = message.seq, message.stamp_ns
         out.collision_seq = self._collision_seq   # the command takes it into account
         out.position, out.velocity, out.torque = command.position, command.velocity, command.torque
         out.kp, out.kd, out.ki = command.kp, command.kd, command.ki
-        self._commands.publish()
+        self.commands.publish()
 
 
 def no_torque(state: ArmState) -> Command:

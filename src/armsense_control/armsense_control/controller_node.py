@@ -90,6 +90,7 @@ class ControllerNode(LoopNode):
 
     def _make_topics(self, model: Arm) -> None:
         self._arm = ArmStream(self, model, self._settings)
+        self.answers = self._arm.commands
         self._tool_frame = model.tool_frame
         self._payload = self.create_publisher(InertiaStamped, TOPIC, latched_qos())
         self._payload.publish(payload_message(self._tool_frame, 0.0))   # nothing, after a restart

@@ -56,6 +56,7 @@ class JointCommandControllerNode(LoopNode):
         config = ControllerConfig.of(model, settings.controllers or None)
         self._follower = CommandFollower(model, config.make(settings.law or config.law, model))
         self._arm = ArmStream(self, model, settings)
+        self.answers = self._arm.commands
         self._names = list(model.joint_names)
         self._complaint = self._fault = self._lasting = ''
         self._joint_states = self.create_publisher(JointState, settings.joint_states, stream_qos())

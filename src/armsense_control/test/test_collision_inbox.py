@@ -17,7 +17,7 @@ class Stream:
     """A subscription that is filled by hand."""
 
     def __init__(self, node, msg_type, topic, *args, **options):
-        self.waiting = []
+        self.waiting, self.deserted = [], False
         node.streams[topic] = self
 
     def take_latest(self):
@@ -97,3 +97,12 @@ def test_lock_step_listens_to_whom_it_waits_for_and_to_nobody_else(streams):
     say(streams['residual'], Residual, 1, [True, False, False, False], 0.5)
     inbox.take(1)
     assert inbox.lasting == 'contact lasts on joint1, for 0.5 s now'
+
+
+def test_lock_step_does_not_wait_for_an_observer_that_was_deactivated(streams):
+    inbox = CollisionInbox(SimpleNamespace(streams=streams), JOINTS, lockstep=True)
+    say(streams['residual'], Residual, 1, [False] * 4, 0.0)
+    assert inbox.take(1)[0] is not None
+    streams['residual'].deserted = True
+    inbox.take(1 + SILENCE)              # `Stream` cannot be waited for
+    assert (inbox.take(2 + SILENCE)[0], inbox.silent) == (None, True)

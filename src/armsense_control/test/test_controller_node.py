@@ -46,6 +46,7 @@ def controller():
     node = DynamicController()
     try:
         node.configure()
+        node.answers.open()
         yield Controller(node)
     finally:
         node.destroy_node()

@@ -153,8 +153,12 @@ class LoadCellsNode(LoopNode):
     def health(self) -> list[Health]:
         if self._source is None:
             return []
-        return [Health('cells', '; '.join(self._problems) or 'all cells are well',
-                       Level.ERROR if self._problems else Level.OK, self._source.problems)]
+        found = self._source.problems
+        said = [*self._problems]
+        if said and (bad := found.get('last bad line')):
+            said.append(f'last bad line: {bad}')
+        return [Health('cells', '; '.join(said) or 'all cells are well',
+                       Level.ERROR if said else Level.OK, found)]
 
 
 def main() -> int:

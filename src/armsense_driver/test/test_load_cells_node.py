@@ -9,12 +9,15 @@ import signal
 import threading
 import time
 import tty
+from types import SimpleNamespace
 
 from node_process import call, finish, own_node, PATIENCE, start
 import pytest
 from std_srvs.srv import Trigger
 import yaml
 
+from armsense.boards.load_cells.serial_source import SerialSource
+from armsense_driver.load_cells_node import LoadCellsNode
 from armsense_msgs.msg import LoadCells
 from armsense_msgs.srv import SetString
 from armsense_node.loop import DirectSubscription, stream_qos
@@ -75,6 +78,19 @@ def wait_for(subscription, condition):
         if message is not None and condition(message):
             return message
     raise AssertionError('the expected message did not come')
+
+
+def test_health_says_what_was_wrong_with_the_last_line(microcontroller):
+    source = SerialSource(microcontroller.port, 1_000_000, 4)
+    microcontroller.garbage = b'LC,9,1*\n'
+    deadline = time.monotonic() + PATIENCE
+    while not source.problems['bad lines'] and time.monotonic() < deadline:
+        source.read()
+        time.sleep(0.01)
+    health, = LoadCellsNode.health(SimpleNamespace(_source=source, _problems=('cell 1: silent',)))
+    source.close()
+    assert health.message == "cell 1: silent; last bad line: not a reading: b'LC,9,1*'"
+    assert health.values['last bad line'] == "not a reading: b'LC,9,1*'"
 
 
 @pytest.mark.timing

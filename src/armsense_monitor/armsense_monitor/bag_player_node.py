@@ -1,6 +1,7 @@
 """`bag_player`: a recorded run as topics, for machines without rosbag2.
 
-What an observer would compute anew is published below `recorded/`, so that both can be compared.
+What the nodes of now would say anew, residuals or how they are, is published below `recorded/`,
+so that both can be compared.
 In lock-step the next state waits until the observer has answered the last one: nothing is lost,
 and the residuals are those of the recorded run.
 """
@@ -28,7 +29,7 @@ from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
 from armsense_node.loop import event_qos, latched_qos, run_node, stream_qos, StreamSubscription
 from armsense_node.parameters import declare
 
-COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench')
+COMPUTED = ('residual', 'collision', 'contact', 'base/residual', 'base/wrench', 'diagnostics')
 STREAMS = ('motor_states', 'load_cells')
 LATCHED = ('mode', 'reaction_state', 'robot_description', 'payload')   # last word of the topic
 NO_STAMP = ('std_msgs/msg/String', 'tf2_msgs/msg/TFMessage')

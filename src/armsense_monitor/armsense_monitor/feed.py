@@ -1,6 +1,7 @@
 """Messages, of a running arm or from a bag, into an `ArmHistory`; where both meet."""
 
 from collections.abc import Callable
+from functools import partial
 import time
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from armsense_msgs.msg import (
     ReactionState,
     Residual,
 )
+from armsense_node.health import parts_of
+from armsense_node.health import TOPIC as DIAGNOSTICS
 from armsense_node.loop import DirectSubscription, event_qos, latched_qos, StreamSubscription
 
 
@@ -37,7 +40,7 @@ TOPICS = {
     'joint_states': Topic(JointState, 'stream'),
     'residual': Topic(Residual, 'stream', record=True),
     'load_cells': Topic(LoadCells, 'stream', record=True),
-    'diagnostics': Topic(DiagnosticArray, 'stream'),
+    DIAGNOSTICS: Topic(DiagnosticArray, 'stream'),
     'collision': Topic(Collision, 'event'),
     'contact': Topic(Collision, 'event'),
     'motor_board/mode': Topic(DriverMode, 'latched'),
@@ -46,7 +49,8 @@ TOPICS = {
     'joint_space_controller/reaction_state': Topic(ReactionState, 'latched'),
 }
 # Not listened to live: in lock-step the driver counts who listens to its states.
-BAG_TOPICS = {**TOPICS, 'motor_states': Topic(MotorStates, 'stream', record=True)}
+BAG_TOPICS = {**TOPICS, 'motor_states': Topic(MotorStates, 'stream', record=True),
+              'diagnostics': TOPICS[DIAGNOSTICS]}   # of the arm that was recorded
 MODES = {DriverMode.DISCONNECTED: 'disconnected', DriverMode.STARTING: 'starting',
          DriverMode.DISABLED: 'disabled', DriverMode.ENABLED: 'enabled',
          DriverMode.DAMPING: 'damping'}
@@ -56,7 +60,8 @@ QUEUE = 200            # messages of a stream that wait between two looks
 class Feed:
     """Translates messages for one history."""
 
-    def __init__(self, history: ArmHistory) -> None:
+    def __init__(self, history: ArmHistory, namespace: str = '/') -> None:
+        """Begin; the namespace says whose diagnostics are shown of those that arrive live."""
         self.history = history
         self._order: tuple[tuple[str, ...], list[int]] | None = None
         self._decoders = {name: RecordDecoder(topic.kind) for name, topic in BAG_TOPICS.items()
@@ -65,8 +70,9 @@ class Feed:
         self._takers: dict[str, Callable[[Any], None]] = {
             'joint_states': self._joint_states, 'motor_states': self._motor_states,
             'residual': self._residual, 'load_cells': self._load_cells,
-            'diagnostics': self._diagnostics, 'collision': self._collision,
-            'contact': self._contact}
+            'diagnostics': self._diagnostics,
+            DIAGNOSTICS: partial(self._diagnostics, namespace=namespace),
+            'collision': self._collision, 'contact': self._contact}
 
     def take(self, topic: str, message: Any) -> None:
         """Take a message or record of one of `TOPICS`."""
@@ -113,10 +119,10 @@ class Feed:
     def _load_cells(self, record: Any) -> None:
         self.history.add_cells(record.force, record.valid)
 
-    def _diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            self.history.health[status.name] = Health(status.level[0], status.message,
-                                                      time.monotonic())
+    def _diagnostics(self, message: DiagnosticArray, namespace: str = '/') -> None:
+        for node, (part, text, level, _) in parts_of(message, namespace):
+            self.history.health[f'{node}: {part}' if part else node] = Health(
+                level, text, time.monotonic())
 
     def _collision(self, message: Collision) -> None:
         self.history.add_event(Event(

@@ -36,6 +36,7 @@ from armsense_msgs.msg import (
     Residual,
 )
 from armsense_node.health import Health, HealthTopic, Level
+from armsense_node.health import TOPIC as DIAGNOSTICS
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import DirectSubscription, event_qos, latched_qos, Loop, run_node, WaitSet
 from armsense_node.parameters import declare, LockstepParameters
@@ -47,10 +48,10 @@ STREAMS: dict[str, Any] = {
 }
 EVENTS: dict[str, Any] = {
     'joint_states': JointState, 'collision': Collision, 'contact': Collision,
-    'ground_truth': ContactTruth, 'diagnostics': DiagnosticArray,
+    'ground_truth': ContactTruth, DIAGNOSTICS: DiagnosticArray,
 }
 DESCRIPTION = 'robot_description'
-OTHER_CLOCK = ('diagnostics', PAYLOAD)   # their own stamps say nothing of the arm's time
+OTHER_CLOCK = (DIAGNOSTICS, PAYLOAD)   # their own stamps say nothing of the arm's time
 LATCHED: dict[str, Any] = {
     'motor_board/mode': DriverMode, 'dynamic_controller/reaction_state': ReactionState,
     'joint_space_controller/reaction_state': ReactionState, PAYLOAD: InertiaStamped,

@@ -53,7 +53,7 @@ class WebMonitorNode(Node):
         settings = declare(self, Settings)
         model = Arm.load(settings.arm)
         self._history = ArmHistory(model.joint_names)
-        self._feed = Feed(self._history)
+        self._feed = Feed(self._history, self.get_namespace())
         access = Access(settings.token)
         remote = ArmRemote(self, self._history, settings.driver, settings.controller,
                            model.position_limits, settings.jogging)

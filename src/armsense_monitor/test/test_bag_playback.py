@@ -22,15 +22,16 @@ def stamped(message, nanoseconds):
     return message
 
 
-def write(folder, namespace='/left/', joint_states=True):
+def write(folder, namespace='/left/', joint_states=True, diagnostics='/diagnostics'):
     """Two seconds: states every 10 ms, an event at one second, diagnostics of another clock."""
     bag = BagWriter(folder)
+    names = {topic: namespace + topic for topic in TYPES} | {'diagnostics': diagnostics}
     for topic, kind in TYPES.items():
         package = kind.__module__.split('.')[0]
-        bag.add_topic(namespace + topic, f'{package}/msg/{kind.__name__}')
+        bag.add_topic(names[topic], f'{package}/msg/{kind.__name__}')
 
     def put(topic, message, at, stamp=None):
-        bag.write(namespace + topic, serialize_message(message), at if stamp is None else stamp)
+        bag.write(names[topic], serialize_message(message), at if stamp is None else stamp)
     put('motor_board/mode', DriverMode(mode=DriverMode.ENABLED), 10**7)
     for k in range(1, 201):
         at = k * 10**7
@@ -65,9 +66,12 @@ def test_messages_come_when_they_are_due(tmp_path):
     assert len(list(playback)) == 603
 
 
-def test_feed_fills_the_history(tmp_path):
-    playback, history = BagPlayback(write(tmp_path / 'bag')), ArmHistory(JOINTS)
-    feed = Feed(history)
+@pytest.mark.parametrize('diagnostics', ['/diagnostics', '/left/diagnostics'])
+def test_feed_fills_the_history(tmp_path, diagnostics):
+    """Bags of earlier versions have the diagnostics in the arm's namespace."""
+    playback = BagPlayback(write(tmp_path / 'bag', diagnostics=diagnostics))
+    history = ArmHistory(JOINTS)
+    feed = Feed(history, '/right')             # a page of another arm, which opens this bag
     for message in playback.advance(1.2):
         feed.take_bytes(message.topic, message.data)
     assert history.time == pytest.approx(1.21)
@@ -76,6 +80,14 @@ def test_feed_fills_the_history(tmp_path):
     assert [(e.link, e.time) for e in history.events] == [('link2', pytest.approx(1.0))]
     assert history.mode.name == 'enabled'
     assert history.health['board 0'].level == 1
+
+
+def test_a_page_shows_the_diagnostics_of_its_own_arm():
+    history = ArmHistory(JOINTS)
+    names = 'left/motor_board: arm', 'right/motor_board: arm'
+    Feed(history, '/left').take('/diagnostics', DiagnosticArray(
+        status=[DiagnosticStatus(name=name, message='enabled') for name in names]))
+    assert set(history.health) == {'left/motor_board: arm'}
 
 
 def test_motor_states_serve_where_joint_states_are_missing(tmp_path):

@@ -15,10 +15,10 @@ from armsense_monitor.recorder_node import RecorderNode
 
 def record(bag):
     """Joint states at 3.0 and 3.1 s of virtual time; diagnostics of the wall clock."""
-    rclpy.init(args=['--ros-args', '-p', f'bag:={bag}', '-p', 'arm:=laas4'])
+    rclpy.init(args=['--ros-args', '-r', '__ns:=/left', '-p', f'bag:={bag}', '-p', 'arm:=laas4'])
     node, talker = RecorderNode(), rclpy.create_node('talker')
     states = talker.create_publisher(JointState, 'joint_states', 10)
-    health = talker.create_publisher(DiagnosticArray, 'diagnostics', 10)
+    health = talker.create_publisher(DiagnosticArray, '/diagnostics', 10)
     deadline = time.monotonic() + 30.0
     while not (states.get_subscription_count() and health.get_subscription_count()):
         assert time.monotonic() < deadline
@@ -47,6 +47,6 @@ def test_one_clock_and_the_description(tmp_path):
                  make_reader(file).iter_messages()]
     assert [topic for topic, _ in found].count('/diagnostics') == 2
     assert {message.log_time for _, message in found} == {3_000_000_000, 3_100_000_000}
-    texts = [message.data for topic, message in found if topic == '/robot_description']
+    texts = [message.data for topic, message in found if topic == '/left/robot_description']
     assert [deserialize_message(text, String).data for text in texts] == [
         Arm.load('laas4').urdf]

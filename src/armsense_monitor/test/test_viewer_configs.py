@@ -8,7 +8,7 @@ import yaml
 from armsense.share import find
 from armsense_monitor import recorder_node
 
-RECORDED = {f'/{topic}': kind for topic, kind in recorder_node.TOPICS.items()}
+RECORDED = {f'/{topic.lstrip("/")}': kind for topic, kind in recorder_node.TOPICS.items()}
 CLASSES = {'Grid', 'RobotModel', 'MarkerArray', 'Wrench', 'TF', 'MoveCamera', 'Select', 'Measure',
            'Orbit'}
 TOPICS = {'robot_description', 'markers', 'base/wrench'}

@@ -1,4 +1,4 @@
-"""How a node is, in plain words: one `diagnostics` message a second.
+"""How a node is, in plain words: one message a second on `/diagnostics`.
 
 Every node with a loop reports its loop and what its class adds in `health()`; the worst of all is
 the state of the arm.
@@ -17,6 +17,7 @@ from armsense_node.loop_statistics import LoopReport
 
 MISSED = 5.0   # [%] of the cycles; more is worth a warning
 PERIOD = 1.0   # [s] between two messages
+TOPIC = '/diagnostics'   # of all arms and devices: where aggregators listen (REP 107)
 
 
 class Level(IntEnum):
@@ -69,13 +70,23 @@ def diagnostics(node: str, parts: Iterable[Health]) -> DiagnosticArray:
         for part in parts])
 
 
-def parts_of(message: DiagnosticArray) -> list[tuple[str, Health]]:
-    """Node and part from a message, of ours or of anybody's."""
-    found = []
+def full_name(node: Node) -> str:
+    """Namespace and name, such as `left/motor_board`: tells two arms apart."""
+    return str(node.get_fully_qualified_name()).lstrip('/')
+
+
+def parts_of(message: DiagnosticArray, namespace: str = '/') -> list[tuple[str, Health]]:
+    """Node and part from a message, of ours or of anybody's.
+
+    Seen from a namespace other than the root, what is in another one is left out.
+    """
+    own, found = namespace.strip('/'), []
     for status in message.status:
-        node, _, part = status.name.partition(': ')
+        node, _, part = status.name.lstrip('/').partition(': ')
         values = {pair.key: pair.value for pair in status.values}
-        found.append((node, Health(part, status.message, Level(status.level[0]), values)))
+        level = Level(min(status.level[0], Level.STALE))
+        if not own or '/' not in node or node.startswith(f'{own}/'):
+            found.append((node, Health(part, status.message, level, values)))
     return found
 
 
@@ -84,18 +95,18 @@ def _text(value: object) -> str:
 
 
 class HealthTopic:
-    """The topic `diagnostics` of a node; asks and publishes in the executor's thread."""
+    """What a node says on `/diagnostics`; asks and publishes in the executor's thread."""
 
     def __init__(self, node: Node, health: Callable[[], Sequence[Health]]) -> None:
         """Begin; where `health` tells of no part of the node nothing is published."""
         self._node, self._health = node, health
-        self._publisher = node.create_publisher(DiagnosticArray, 'diagnostics', 1)
+        self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 1)
         node.create_timer(PERIOD, self._publish)
 
     def _publish(self) -> None:
         parts = self._health()
         if not parts:
             return
-        message = diagnostics(self._node.get_name(), parts)
+        message = diagnostics(full_name(self._node), parts)
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)

@@ -11,6 +11,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 
 from armsense.errors import ArmsenseError
 from armsense_node.health import Health, HealthTopic, Level, loop_health
+from armsense_node.loop_stream import StreamPublisher
 
 JOIN_TIMEOUT = 10.0   # [s] a driver brakes the arm before its loop ends
 
@@ -21,6 +22,7 @@ class LoopNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.loop: Any = None
+        self.answers: StreamPublisher | None = None   # to states; offered while active only
         self._failure: BaseException | None = None
         self._ticks = -1           # of the loop when it was last asked
         HealthTopic(self, self._all_health)
@@ -49,6 +51,8 @@ class LoopNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         def activate() -> None:
+            if self.answers is not None:
+                self.answers.open()
             self.loop = self.make_loop()
         result = self._attempt(activate)
         super().on_activate(state)
@@ -59,6 +63,8 @@ class LoopNode(LifecycleNode):
         if loop is not None:
             loop.stop()
             loop.join(JOIN_TIMEOUT)
+        if self.answers is not None:
+            self.answers.destroy()
         self.deactivate()
         return super().on_deactivate(state)
 

@@ -1,4 +1,8 @@
-"""Lock-step: virtual time that advances only when every node has answered the last state."""
+"""Lock-step: virtual time that advances only when every node has answered the last state.
+
+A node that was deactivated listens on but offers no answers; time goes on without it, as it does
+on a real arm, until it is activated again.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +82,7 @@ class LockstepLoop(Loop):
     def _await_answers(self, seq: int) -> None:
         deadline = time.monotonic() + WALL_LIMIT
         for answerer in self._answerers:
-            while not self._stopped:
+            while not (self._stopped or self._deactivated(answerer)):
                 answer = answerer.stream.wait_oldest(0.1)    # a newer one may be a rival's
                 if answer is not None:
                     answerer.handle(answer)
@@ -87,3 +91,7 @@ class LockstepLoop(Loop):
                 elif time.monotonic() > deadline:
                     raise LockstepTimeout(f'no {answerer.name} answered state {seq} within '
                                           f'{WALL_LIMIT:.0f} s')
+
+    def _deactivated(self, answerer: Answerer) -> bool:
+        """Not so one that has died: it does not listen either, and the run shall fail."""
+        return answerer.stream.deserted and self._listened_to()

@@ -148,6 +148,11 @@ class DirectSubscription:
         return int(self._subscription.get_publisher_count())
 
     @property
+    def deserted(self) -> bool:
+        """Whoever spoke here has gone, or was deactivated."""
+        return self._taken > 0 and not self.publisher_count()
+
+    @property
     def publishers_take_turns(self) -> bool:
         """Messages of more than one publisher arrive.
 
@@ -194,9 +199,12 @@ class StreamSubscription(DirectSubscription):
         return None
 
     def wait_for(self, seq: int, limit: float) -> Any | None:
-        """The record that answers state `seq`; others are dropped; None after `limit` [s]."""
+        """The record that answers state `seq`, others are dropped.
+
+        None: it did not come within `limit` [s], or nobody is there to send it any more.
+        """
         end = time.monotonic() + limit
-        while (left := end - time.monotonic()) > 0.0:
+        while (left := end - time.monotonic()) > 0.0 and not self.deserted:
             self.raise_if_stopped()
             self._wait_set.wait(min(left, _SLICE))
             for record in self.drain():
@@ -225,18 +233,24 @@ class StreamPublisher:
         lengths: Arrays with another length, such as `{'strain': 0}`.
         frame_id: Of the header, constant.
         qos: Default: best effort, newest only.
+        begin: False: nothing is offered before `open()`.
     """
 
     def __init__(
         self, node: Node, msg_type: Any, topic: str, length: int = 0,
         lengths: Mapping[str, int] | None = None, frame_id: str = '',
-        qos: QoSProfile | None = None,
+        qos: QoSProfile | None = None, begin: bool = True,
     ) -> None:
         self.message = new_record(msg_type, length, lengths, frame_id)
-        self._publisher = node.create_publisher(
-            msg_type, topic, stream_qos() if qos is None else qos)
-        self._handle = self._publisher.handle
         self._node = node
+        self._offer = msg_type, topic, stream_qos() if qos is None else qos
+        if begin:
+            self.open()
+
+    def open(self) -> None:
+        """Offer the topic, again after `destroy`."""
+        self._publisher = self._node.create_publisher(*self._offer)
+        self._handle = self._publisher.handle
 
     def publish(self) -> None:
         with self._handle:

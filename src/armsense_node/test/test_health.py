@@ -1,6 +1,20 @@
 """Diagnostics in plain words."""
 
-from armsense_node.health import diagnostics, Health, Level, loop_health, parts_of, worst
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import rclpy
+
+from armsense_node.health import (
+    diagnostics,
+    Health,
+    HealthTopic,
+    Level,
+    loop_health,
+    parts_of,
+    worst,
+)
+from armsense_node.loop import DirectSubscription, event_qos
 from armsense_node.loop_statistics import LoopStatistics
 
 
@@ -39,3 +53,34 @@ def test_a_message_carries_every_part_there_and_back():
 def test_the_worst_part_is_the_state_of_the_whole():
     assert worst([Level.OK, Level.ERROR, Level.WARN]) == Level.ERROR
     assert worst([]) == Level.STALE
+
+
+def test_two_arms_are_told_apart_where_aggregators_listen():
+    """`/diagnostics` whatever the namespace, REP 107."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    listener = rclpy.create_node('listener', context=context, namespace='elsewhere')
+    heard = DirectSubscription(listener, DiagnosticArray, '/diagnostics', event_qos(100))
+    nodes = [rclpy.create_node('motor_board', context=context, namespace=space)
+             for space in ('left', 'right', '')]
+    topics = [HealthTopic(node, lambda: [Health('arm', 'enabled')]) for node in nodes]
+    names, deadline = set(), time.monotonic() + 30.0
+    while len(names) < 3 and time.monotonic() < deadline:
+        for topic in topics:
+            topic._publish()
+        time.sleep(0.05)
+        names |= {status.name for message in heard.drain() for status in message.status}
+    assert names == {'left/motor_board: arm', 'right/motor_board: arm', 'motor_board: arm'}
+    for node in (*nodes, listener):
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def test_a_namespace_hears_of_itself_and_of_what_has_none():
+    message = DiagnosticArray(status=[DiagnosticStatus(name=name, level=b'\x09') for name in (
+        'left/motor_board: arm', 'right/motor_board: arm', '/left/camera: lens', 'battery')])
+    everybody = [node for node, _ in parts_of(message)]
+    assert everybody == ['left/motor_board', 'right/motor_board', 'left/camera', 'battery']
+    left = parts_of(message, '/left')
+    assert [node for node, _ in left] == ['left/motor_board', 'left/camera', 'battery']
+    assert left[0][1].level == Level.STALE         # a level that nobody knows

@@ -27,6 +27,7 @@ REACH = 0.2   # [rad] from where the arm is led to the next position it is sent 
 PAUSE = 0.2   # [s] a position after a longer one begins anew, an earlier one goes on
 CATCH_UP = 0.1   # [s] less time to get to a position, per second in which they come sooner
 GENTLE = 0.5     # of the acceleration limit: a stream is as rough as its sender
+BEGIN_AGAIN = 'Deactivate and activate the trajectory controller: it begins where the arm is'
 SMOOTH = 0.02    # [s] of each of two low passes: what jerks the arm is felt as a contact
 
 
@@ -83,7 +84,8 @@ class CommandFollower:
         if distance.max() > REACH:
             joint = self._names[int(distance.argmax())]
             raise ArmsenseError(f'{joint} is sent {distance.max():.2f} rad away at once; stay '
-                                f'within {REACH} rad of where the arm is led')
+                                f'within {REACH} rad of where the arm is led. A target of before '
+                                f'a pause? {BEGIN_AGAIN}')
         self._point.send(self._limits.inside(q))
 
     def step(self, state: ArmState, collision: bool, dt: float) -> Command:

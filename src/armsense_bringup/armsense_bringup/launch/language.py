@@ -80,7 +80,7 @@ def check_text(text: str) -> bool:
     for part in _PART.finditer(text):
         if part['unknown'] is not None:
             raise Mistake(f"{part['unknown']!r} is not understood; known: $(var NAME), "
-                          "$(find-pkg-share PACKAGE), $(eval 'EXPRESSION')")
+                          "$(find-pkg-share PACKAGE), $(eval 'EXPRESSION') (ros2 launch has more)")
         if part['expression'] is not None:
             check_text(part['expression'])
         found |= part['escaped'] is None

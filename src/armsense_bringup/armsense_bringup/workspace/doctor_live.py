@@ -21,6 +21,7 @@ from armsense.errors import ArmsenseError
 from armsense_msgs.msg import MotorCommands, MotorStates, Residual
 from armsense_node.arm_client import ArmClient
 from armsense_node.health import Health, Level, parts_of, worst
+from armsense_node.health import TOPIC as DIAGNOSTICS
 from armsense_node.qos import stream_qos
 
 STREAMS = {'motor_states': MotorStates, 'motor_commands': MotorCommands, 'residual': Residual}
@@ -79,7 +80,7 @@ class Listener:
         arm.listen_to_mode()
         for topic, kind in STREAMS.items():
             arm.node.create_subscription(kind, topic, self._counter(topic), stream_qos(), raw=True)
-        arm.node.create_subscription(DiagnosticArray, 'diagnostics', self._take_diagnostics, 10)
+        arm.node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._take_diagnostics, 10)
 
     def listen(self, seconds: float) -> Snapshot:
         """Hear for some seconds of wall clock, from the first word of a driver."""
@@ -104,7 +105,7 @@ class Listener:
         return count
 
     def _take_diagnostics(self, message: DiagnosticArray) -> None:
-        for node, part in parts_of(message):
+        for node, part in parts_of(message, self._arm.node.get_namespace()):
             self._parts[node, part.part] = part
 
 

@@ -89,12 +89,14 @@ def own_middleware(root: Path, environment: Mapping[str, str]) -> dict[str, str]
     """Variables that keep ROS on this machine; none where the user has chosen otherwise."""
     reach, old, new = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE',
                        'FASTDDS_DEFAULT_PROFILES_FILE')   # the second up to Fast DDS 2
-    if any(name in environment for name in (reach, old, new)):
+    chosen = environment.get(reach, 'LOCALHOST')
+    if chosen != 'LOCALHOST' or old in environment or new in environment:
         return {}
     if environment.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp') != 'rmw_fastrtps_cpp':
         return {reach: 'LOCALHOST'}
     profile = str(root / 'config' / 'fastdds.xml')
-    return {reach: 'SYSTEM_DEFAULT', old: profile, new: profile}   # the profile decides
+    # The profile decides: for LOCALHOST the middleware would take shared memory, too.
+    return {reach: 'SYSTEM_DEFAULT', old: profile, new: profile}
 
 
 def explain_failure(what: str, lines: list[str], log: Path) -> str:

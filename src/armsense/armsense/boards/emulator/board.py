@@ -65,6 +65,8 @@ class EmulatedBoard(BoardCore):
         protocol, (one, two) = self.protocol, self.motors
         (adc_1, adc_2), (resistance_1, resistance_2) = self.adc, self._resistances
         lead, (turning_1, turning_2) = self.lead, self._turning
+        if lead and not self.timestamp_frozen:     # clock and shafts tell of the same time
+            self._timestamp_ms = self._clock_ms(lead)
         return protocol.pack_state(
             self.status(), self._timestamp_ms,
             round((one.encoder.position + lead * turning_1) * POSITION_PER_RAD),

@@ -127,7 +127,7 @@ class BoardCore:
         self._uptime_us += self._dt_us
         self._silence_us += self._dt_us
         if not self.timestamp_frozen:
-            self._timestamp_ms = int(self._uptime_us + 0.5) % self._wrap_us // 1000 & 0xFFFF
+            self._timestamp_ms = self._clock_ms()
         # The tolerance keeps accumulated rounding of dt from delaying the trip by a step.
         if self.timeout_ms and self._silence_us >= self.timeout_ms * 1000.0 - 1e-3:
             self._check_watchdog()
@@ -139,6 +139,10 @@ class BoardCore:
             self.trip(BoardError.ROLLOVER)
         return (self._step_motor(0, one, position_1, velocity_1),
                 self._step_motor(1, two, position_2, velocity_2))
+
+    def _clock_ms(self, lead: float = 0.0) -> int:
+        """What the board's clock shows `lead` [s] after the last step."""
+        return int(self._uptime_us + 1e6 * lead + 0.5) % self._wrap_us // 1000 & 0xFFFF
 
     def trip(self, error: BoardError) -> None:
         """Switch off and report `error`; the first error stays."""

@@ -107,8 +107,9 @@ class SerialSource:
         self._lost = 0
 
     @property
-    def problems(self) -> dict[str, int]:
-        return {**self._reader.problems, 'lost connections': self._lost}
+    def problems(self) -> dict[str, object]:
+        return {**self._reader.problems, 'lost connections': self._lost,
+                'last bad line': self._reader.last_error}
 
     def read(self) -> Counts | None:
         if self._serial is None:

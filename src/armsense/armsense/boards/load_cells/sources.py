@@ -18,7 +18,7 @@ ADS1220: the command RDATA (0x10) is answered by three bytes.
 Text lines of a microcontroller: see `serial_source`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import struct
 from typing import Any, Protocol
@@ -43,8 +43,8 @@ class CellSource(Protocol):
     """Where readings come from."""
 
     @property
-    def problems(self) -> dict[str, int]:
-        """What went wrong how often since the start, by name."""
+    def problems(self) -> Mapping[str, object]:
+        """What went wrong how often since the start, by name; `last bad line` in words."""
 
     def read(self) -> Counts | None:
         """The newest readings since the last call; None: nothing new."""
