@@ -16,7 +16,7 @@ STEPS = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines()
 SERVICES = yaml.safe_load((FOLDER / 'compose.yaml').read_text())['services']
 DEVCONTAINER = ROOT / '.devcontainer' / 'devcontainer.json'
 STAGES = re.findall(r'^FROM \S+ AS (\w+)$', DOCKERFILE, re.MULTILINE)
-# Of the schema of devcontainer.json (github.com/devcontainers/spec, devContainer.base.schema.json).
+# Some of the schema of devcontainer.json (github.com/devcontainers/spec).
 PROPERTIES = {'name', 'build', 'remoteUser', 'runArgs', 'postCreateCommand', 'customizations'}
 
 

@@ -90,8 +90,8 @@ def _check_ros(distro: str) -> None:
         raise SetupError(f'ROS_DISTRO is {distro}, but rclpy is not on PYTHONPATH: source '
                          f'/opt/ros/{distro}/setup.bash')
     if python not in Path(ros.origin).parts:
-        raise SetupError(f'{ros.origin} is not of {python}, which runs this: type /usr/bin/python3 '
-                         'armsense ..., or leave the conda or pyenv environment')
+        raise SetupError(f'{ros.origin} is not of {python}, which runs this: type '
+                         '/usr/bin/python3 armsense, or leave the conda or pyenv environment')
 
 
 def compiler() -> str | None:
