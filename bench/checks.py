@@ -38,7 +38,7 @@ def lint(root: Path) -> int:
 
 
 def tests(root: Path, folders: list[str], arguments: list[str]) -> int:
-    pytest = [sys.executable, '-m', 'pytest']
+    pytest = [sys.executable, '-m', 'pytest', '--no-fold-skipped']   # each with name and reason
     chosen = [a for a in arguments
               if not a.startswith('-') and Path(root, a.split('::')[0]).exists()]
     if chosen or any(a.startswith(('-n', '-x', '--pdb', '-k')) for a in arguments):

@@ -122,9 +122,9 @@ def main() -> int:
     parser.add_argument('--check', action='store_true', help='compare with the files')
     options = parser.parse_args()
     root = Path(os.environ['ARMSENSE_ROOT'])
-    found = collect(root)
-    texts = {root / 'docs' / 'nodes.md': markdown(found),
-             root / 'config' / 'security' / 'policy.xml': policy(found)}
+    shown, had = collect(root)
+    texts = {root / 'docs' / 'nodes.md': markdown(shown),
+             root / 'config' / 'security' / 'policy.xml': policy(had)}
     if options.check:
         return max([_compare(path, text, root) for path, text in texts.items()])
     for path, text in texts.items():
@@ -149,32 +149,44 @@ def _compare(path: Path, text: str, root: Path) -> int:
 
 # -- asking the graph ------------------------------------------------------------------------
 
-def collect(root: Path) -> dict[str, Interfaces]:
-    """Interfaces of every node, by name."""
+def collect(root: Path) -> tuple[dict[str, Interfaces], dict[str, Interfaces]]:
+    """Interfaces of every node by name: as its page shows them, and all that it ever had."""
     launch = root / 'launch' / 'arm.launch.xml'
     with tempfile.TemporaryDirectory() as folder, _serial_port() as port:
-        bag = Path(folder, 'bag')
-        rest = Path(folder, 'rest.launch.xml')
+        rest, played = Path(folder, 'rest.launch.xml'), Path(folder, 'played')
         rest.write_text(REST)
-        played = Path(folder, 'played')
         _write_bag(played)
+        everything = {'base': 'true', 'record': 'true', 'monitor': 'web', 'identification': 'true'}
+        # The nodes that a page shows so; the others are asked, too, for what they may do.
         runs: list[tuple[Path, dict[str, str], set[str]]] = [
-            (launch, {'base': 'true', 'record': 'true', 'bag': str(bag), 'monitor': 'web',
-                      'identification': 'true', 'imu': 'true'},
+            (launch, {**everything, 'bag': f'{folder}/1', 'imu': 'true'},
              {'motor_board', 'dynamic_controller', 'collision_observer', 'base_reaction',
               'identification_server', 'simulator', 'recorder', 'web_monitor'}),
             (launch, {'hardware': 'ros2_control', 'controller': 'joint_space_controller',
-                      'observer': 'false'}, {'ros2_control_bridge', 'joint_space_controller'}),
-            (launch, {'controller': 'joint_command_controller', 'observer': 'false'},
+                      'monitor': 'web', 'identification': 'true'},
+             {'ros2_control_bridge', 'joint_space_controller'}),
+            (launch, {'controller': 'joint_command_controller', 'monitor': 'web'},
              {'joint_command_controller'}),
+            (launch, {**everything, 'bag': f'{folder}/4', 'lockstep': 'true',
+                      'controller': 'joint_space_controller'}, set()),
+            (launch, {'base': 'true', 'hardware': 'dart'}, set()),
             (rest, {'bag': str(played), 'port': port},
              {'bag_player', 'markers', 'robot_state_publisher', 'load_cells',
               'force_torque_cells', 'dart_simulator'})]
-        found: dict[str, Interfaces] = {}
+        shown: dict[str, Interfaces] = {}
+        had: dict[str, Interfaces] = {}
         for path, arguments, names in runs:
-            with Supervisor(load(path, arguments | {'namespace': SPACE})):
-                found |= _ask(names)
-    return {node.name: found[node.name] for node in NODES}
+            plan = load(path, arguments | {'namespace': SPACE})
+            with Supervisor(plan):
+                found = _ask({process.name for process in plan})
+            shown |= {name: found[name] for name in names}
+            had |= {name: _union(had.get(name, node), node) for name, node in found.items()}
+    return ({node.name: shown[node.name] for node in NODES},
+            {node.name: had[node.name] for node in NODES})
+
+
+def _union(one: Interfaces, other: Interfaces) -> Interfaces:
+    return Interfaces(*(tuple(sorted({*a, *b})) for a, b in zip(one, other, strict=True)))
 
 
 def _write_bag(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+import re
 import shutil
 import signal
 
@@ -10,6 +11,7 @@ import pytest
 from bench import checks as command
 
 ROOT = Path(__file__).resolve().parents[1]
+ADDED, = re.findall(r"^addopts = '(.*)'", (ROOT / 'pyproject.toml').read_text(), re.MULTILINE)
 # Each file fails when it is run for the first time.
 FLAKY = """
 from pathlib import Path
@@ -29,6 +31,11 @@ TIMED = """
 @pytest.mark.timing
 def test_{0}_timed():
     assert not first('{0} timed')
+"""
+SKIPPED = """
+@pytest.mark.skipif(True, reason='ros2 is not installed')
+def test_{0}_left_out():
+    pass
 """
 ALWAYS = """
 @pytest.mark.timing
@@ -57,7 +64,7 @@ def project(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)     # this may be a worker itself
     monkeypatch.setattr(os, 'cpu_count', lambda: 1)
     shutil.copy(ROOT / 'conftest.py', tmp_path)
-    (tmp_path / 'pytest.ini').write_text('[pytest]\nmarkers = timing\n')
+    (tmp_path / 'pytest.ini').write_text(f'[pytest]\nmarkers = timing\naddopts = {ADDED}\n')
     (tmp_path / 'test').mkdir()
 
     def write(name, *parts):
@@ -97,6 +104,13 @@ def test_other_endings_are_final(monkeypatch, tmp_path, code):
                         lambda command, *rest: commands.append(command) or code)
     assert command.tests(tmp_path, ['test'], []) == code
     assert len(commands) == 1
+
+
+def test_what_was_left_out_is_named_with_the_reason(project, capfd):
+    project('a', SURE.replace('not first', 'first'), SKIPPED)
+    assert command.tests(project.root, ['test'], []) == 0
+    out = capfd.readouterr().out
+    assert 'SKIPPED test/test_a.py::test_a_left_out - Skipped: ros2 is not installed' in out
 
 
 def test_a_process_left_behind_is_no_question_of_time(project):

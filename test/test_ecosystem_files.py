@@ -1,11 +1,9 @@
 """Files for ROS, ros2_control and Gazebo: what can be checked where they are not installed."""
 
-import ast
 from pathlib import Path
 import re
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -17,16 +15,6 @@ from armsense.sim.dart_plant import state_period
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
-PACKAGES = [path.parent.name for path in sorted((ROOT / 'src').glob('armsense*/setup.py'))]
-PACKAGES.append('armsense_bringup')
-# Modules whose rosdep key has another name, and those that come from requirements/base.in alone.
-KEYS = {'typing_extensions': 'python3-typing-extensions',
-        'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'yaml': 'python3-yaml',
-        'matplotlib': 'python3-matplotlib', 'rich': 'python3-rich', 'jinja2': 'python3-jinja2',
-        'markupsafe': 'python3-jinja2', 'PIL': 'python3-pil', 'can': 'python3-can',
-        'serial': 'python3-serial', 'spidev': 'python3-spidev-pip'}
-FROM_PIP = {'dartpy', 'pinocchio', 'eigenpy', 'clarabel', 'mujoco', 'rosbags', 'mcap', 'viser',
-            'trimesh', 'msgspec', 'websockets', 'backports', 'compression'}
 
 
 def arguments(path: Path) -> dict[str, list[str]]:
@@ -39,48 +27,6 @@ def description(arm: str, hardware: str) -> ElementTree.Element:
     text = xacro.process_file(str(ROOT / 'urdf' / f'{arm}.urdf.xacro'),
                               mappings={'hardware': hardware, 'controllers': 'ours.yaml'}).toxml()
     return ElementTree.fromstring(text)
-
-
-def declared(package: str) -> set[str]:
-    """What rosdep and colcon are told that a package needs."""
-    root = ElementTree.parse(ROOT / 'src' / package / 'package.xml').getroot()
-    return {element.text for element in root if element.tag.endswith('depend')}
-
-
-def imported(package: str) -> set[str]:
-    """Modules that the code of a package imports, without those of Python itself."""
-    found = set()
-    for path in (ROOT / 'src' / package / package).rglob('*.py'):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add(node.module)
-    return {name.split('.')[0] for name in found} - {*sys.stdlib_module_names, package}
-
-
-@pytest.mark.parametrize('package', PACKAGES)
-def test_packages_declare_what_they_import(package):
-    needed = {KEYS.get(name, name) for name in imported(package) - FROM_PIP}
-    assert needed - declared(package) == set()
-
-
-def test_bringup_declares_what_its_launch_files_start():
-    text = '\n'.join(path.read_text() for path in LAUNCH_FILES)
-    started = set(re.findall(r'pkg="(\w+)"|find-pkg-share (\w+)', text))
-    names = {name for pair in started for name in pair if name} - {'armsense_bringup'}
-    for path, plugin in (('config/ros2_control.yaml', r'type: (\w+)/'),
-                         ('urdf/ros2_control.xacro', r'<plugin>(\w+)/')):
-        names |= set(re.findall(plugin, (ROOT / path).read_text()))
-    names.remove('mock_components')        # part of hardware_interface, used by no launch file
-    assert names - declared('armsense_bringup') == set()
-
-
-def test_rosdep_needs_no_pip():
-    # Ubuntu 24.04 refuses pip outside of virtual environments, and with it rosdep.
-    for package in (ROOT / 'src').glob('armsense*'):
-        keys = {key for key in declared(package.name) if key.endswith('-pip')}
-        assert keys <= {'python3-spidev-pip'}, package.name   # an apt package on 22.04 and 24.04
 
 
 @pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
@@ -197,13 +143,6 @@ def test_gazebo_feels_the_force_under_the_base():
 def test_the_world_has_the_gravity_that_arms_believe_in():
     world = ElementTree.parse(ROOT / 'config' / 'worlds' / 'obstacles.sdf').getroot()
     assert world.find('world/gravity').text == '0 0 -9.81'     # the default of SDF is 9.8
-
-
-def test_only_the_container_of_the_real_arm_needs_its_devices():
-    services = yaml.safe_load((ROOT / 'docker' / 'compose.yaml').read_text())['services']
-    assert 'devices' not in services['arm']        # one that is missing stops any container
-    assert services['real_arm']['extends'] == {'service': 'arm'}
-    assert services['real_arm']['devices']
 
 
 @pytest.mark.skipif(shutil.which('check_urdf') is None, reason='liburdfdom-tools is not installed')

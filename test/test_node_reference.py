@@ -5,7 +5,21 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from bench.node_reference import Interfaces, policy
+import pytest
+import rclpy
+from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from bench.node_reference import (
+    Interfaces,
+    LIFECYCLE_PUBLISHES,
+    LIFECYCLE_SERVICES,
+    NODE_PUBLISHES,
+    NODE_SERVICES,
+    NODE_SUBSCRIBES,
+    policy,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTHING = Interfaces((), (), (), (), (), ())
@@ -22,10 +36,45 @@ def allowed(text: str) -> dict[str, dict[str, set[str]]]:
     return nodes
 
 
+@pytest.mark.timeout(900)    # six arms, one after the other
 def test_the_reference_matches_the_running_nodes():
     answer = subprocess.run([sys.executable, '-m', 'bench.node_reference', '--check'],
-                            capture_output=True, text=True, timeout=280, cwd=ROOT)
+                            capture_output=True, text=True, timeout=880, cwd=ROOT)
     assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize(('kind', 'replies', 'publishes'), [
+    (Node, NODE_SERVICES, NODE_PUBLISHES),
+    (LifecycleNode, (*NODE_SERVICES, *LIFECYCLE_SERVICES),
+     (*NODE_PUBLISHES, *LIFECYCLE_PUBLISHES))])
+def test_the_policy_allows_what_ros_adds_to_a_node(kind, replies, publishes):
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = kind('probe', context=context,
+                parameter_overrides=[Parameter('use_sim_time', value=True)])
+    try:
+        def names(pairs):
+            return {name.replace('/probe/', '~/') for name, _ in pairs}
+
+        own = ('probe', '/')
+        assert names(node.get_service_names_and_types_by_node(*own)) == set(replies)
+        assert names(node.get_publisher_names_and_types_by_node(*own)) == set(publishes)
+        heard = names(node.get_subscriber_names_and_types_by_node(*own))
+        assert {'/clock'} <= heard <= set(NODE_SUBSCRIBES)
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
+
+
+def test_the_policy_follows_the_names_that_launch_files_give():
+    rules = allowed((ROOT / 'config/security/policy.xml').read_text())
+    # A force-torque sensor takes the place of the load cells under their name.
+    assert 'base/force_torque' in rules['load_cells']['topics subscribe']
+    # The page talks to whatever drives and controls the arm.
+    for driver in ('motor_board', 'ros2_control_bridge'):
+        assert f'{driver}/enable' in rules['web_monitor']['services request']
+    for name in ('dynamic_controller', 'joint_space_controller', 'joint_command_controller'):
+        assert f'{name}/hold' in rules['web_monitor']['services request']
 
 
 def test_the_policy_lets_every_node_start():

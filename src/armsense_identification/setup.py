@@ -14,6 +14,7 @@ setup(
     ],
     package_data={NAME: ['py.typed', 'report/*.j2']},
     zip_safe=False,
+    extras_require={'test': ['pytest']},   # by this colcon knows how to test
     entry_points={'console_scripts': [
         'identification_server = armsense_node.entry:main',
     ]},

@@ -5,7 +5,7 @@ NAME = 'armsense_node'
 setup(
     name=NAME,
     version='0.1.0',
-    description='What every node of armsense stands on: loop, lifecycle, parameters, health, quality of service.',
+    description='What every node of armsense stands on: loop, lifecycle, parameters, health, quality of service, client of a running arm.',
     license='Apache-2.0',
     packages=find_packages(exclude=['test', 'test.*']),
     data_files=[
@@ -14,5 +14,6 @@ setup(
     ],
     package_data={NAME: ['py.typed']},
     zip_safe=False,
+    extras_require={'test': ['pytest']},   # by this colcon knows how to test
     entry_points={'console_scripts': []},
 )

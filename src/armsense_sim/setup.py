@@ -14,6 +14,7 @@ setup(
     ],
     package_data={NAME: ['py.typed']},
     zip_safe=False,
+    extras_require={'test': ['pytest']},   # by this colcon knows how to test
     entry_points={'console_scripts': [
         'dart_simulator = armsense_node.entry:main',
         'simulator = armsense_node.entry:main',

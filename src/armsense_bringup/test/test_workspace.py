@@ -1,5 +1,7 @@
 """The workspace machinery against a tiny fake checkout: no wheel is installed here."""
 
+import contextlib
+import importlib.machinery
 import json
 import os
 from pathlib import Path
@@ -19,7 +21,7 @@ from armsense_bringup.workspace.machine import (
     own_middleware,
     SetupError,
 )
-from armsense_bringup.workspace.workspace import adapt_wheels, Workspace
+from armsense_bringup.workspace.workspace import adapt_wheels, prefer_venv, Workspace
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -131,6 +133,7 @@ def commands(monkeypatch):
     monkeypatch.setattr(Workspace, '_run', run)
     monkeypatch.setattr(Workspace, '_capture_environment', lambda space: None)
     monkeypatch.setattr(module, 'adapt_wheels', lambda venv: None)
+    monkeypatch.setattr(module, 'prefer_venv', lambda venv: None)
     monkeypatch.setattr(module, 'check_machine', lambda *arguments, **options: None)
     return ran
 
@@ -189,6 +192,57 @@ def test_our_own_children_are_not_an_installed_ros(checkout, monkeypatch):
     monkeypatch.setenv('ROS_DISTRO', 'jazzy')
     monkeypatch.setenv('ARMSENSE_ROS', 'wheels')
     assert Workspace(checkout).ros_distro is None
+
+
+def test_a_shell_that_forgot_to_source_ros_costs_no_build(checkout, commands, monkeypatch):
+    with monkeypatch.context() as sourced:
+        sourced.delenv('ARMSENSE_ROS', raising=False)
+        sourced.setenv('ROS_DISTRO', 'jazzy')
+        Workspace(checkout).ensure()
+    count = len(commands)
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    with pytest.raises(SetupError, match=r'built with ROS 2 jazzy: source /opt/ros/jazzy/setup'):
+        Workspace(checkout).ensure()
+    assert len(commands) == count
+    shutil.rmtree(checkout / '.venv')
+    Workspace(checkout).ensure()
+    assert '--system-site-packages' not in commands[count]
+
+
+def test_the_virtual_environment_comes_before_what_ros_has(tmp_path):
+    venv, ros = tmp_path / '.venv', tmp_path / 'opt'
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', '--system-site-packages', venv],
+                   check=True)
+    prefer_venv(venv)
+    site, = venv.glob('lib/python3.*/site-packages')
+    (site / 'prefix').mkdir()
+    (site / 'cmeel.pth').write_text('prefix\n')       # as that of Pinocchio
+    ros.mkdir()
+    for folder, names in ((site, ['plain']), (site / 'prefix', ['pinocchio']),
+                          (ros, ['plain', 'pinocchio', 'rclpy', 'yaml'])):
+        for name in names:
+            (folder / f'{name}.py').touch()
+    answer = subprocess.run(
+        [venv / 'bin' / 'python', '-c', 'import plain, pinocchio, rclpy, yaml\n'
+         'for module in plain, pinocchio, rclpy, yaml: print(module.__file__)'],
+        env={'PYTHONPATH': str(ros)}, text=True, check=True, capture_output=True)
+    assert answer.stdout.split() == [str(path) for path in (
+        site / 'plain.py', site / 'prefix' / 'pinocchio.py', ros / 'rclpy.py', ros / 'yaml.py')]
+
+
+@pytest.mark.parametrize(('found', 'message'), [
+    (None, 'rclpy is not on PYTHONPATH: source /opt/ros/jazzy/setup.bash'),
+    ('/opt/ros/jazzy/lib/python3.99/site-packages/rclpy/__init__.py', 'is not of python3'),
+    (f'/opt/ros/jazzy/lib/python3.{sys.version_info.minor}/site-packages/rclpy/__init__.py', '')])
+def test_an_installed_ros_has_to_be_sourced_and_of_this_python(
+        tmp_path, monkeypatch, found, message):
+    spec = None if found is None else importlib.machinery.ModuleSpec('rclpy', None, origin=found)
+    monkeypatch.setenv('ROS_DISTRO', 'jazzy')
+    monkeypatch.delenv('ARMSENSE_ROS', raising=False)
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: spec)
+    told = pytest.raises(SetupError, match=message) if message else contextlib.nullcontext()
+    with told:
+        check_machine(tmp_path)
 
 
 def base_paths(script):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import importlib.util
 import os
 from pathlib import Path
 import platform
@@ -78,6 +79,19 @@ def check_machine(root: Path, need_compiler: bool = True) -> None:
     if not Path(sysconfig.get_paths()['include'], 'Python.h').exists():
         raise SetupError('the Python headers are missing: sudo apt install '
                          f'python3.{sys.version_info.minor}-dev')
+    if os.environ.get('ROS_DISTRO') and os.environ.get('ARMSENSE_ROS') != 'wheels':
+        _check_ros(os.environ['ROS_DISTRO'])
+
+
+def _check_ros(distro: str) -> None:
+    """Raise SetupError when an installed ROS was not sourced, or is of another Python."""
+    ros, python = importlib.util.find_spec('rclpy'), f'python3.{sys.version_info.minor}'
+    if ros is None or ros.origin is None:   # such as in a container that only sets the variable
+        raise SetupError(f'ROS_DISTRO is {distro}, but rclpy is not on PYTHONPATH: source '
+                         f'/opt/ros/{distro}/setup.bash')
+    if python not in Path(ros.origin).parts:
+        raise SetupError(f'{ros.origin} is not of {python}, which runs this: type '
+                         '/usr/bin/python3 armsense, or leave the conda or pyenv environment')
 
 
 def compiler() -> str | None:

@@ -140,6 +140,7 @@ class Workspace:
     def _install(self) -> None:
         progress = Progress()
         if not self._made_here():
+            self._keep_installed_ros()
             progress.show('creating .venv')
             for folder in (self.venv, self.root / 'build', self.root / 'install'):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -149,6 +150,8 @@ class Workspace:
             if self.ros_distro:
                 command.append('--system-site-packages')
             self._run(command, 'creating the virtual environment', lambda line: None)
+            if self.ros_distro:
+                prefer_venv(self.venv)
             (self.venv / 'COLCON_IGNORE').touch()
             (self.venv / 'created.stamp').write_text(self._origin())
         total = sum(_count_pins(lock) for lock in self.lock_files)
@@ -166,7 +169,8 @@ class Workspace:
                 progress.show('unpacking the wheels (about a minute)')
 
         # The lock files are complete; without --no-deps older pips stumble over extras in them.
-        command = [str(self.python), '-m', 'pip', 'install', '--require-hashes', '--no-deps',
+        # -I: what ROS has on PYTHONPATH does not count as installed.
+        command = [str(self.python), '-I', '-m', 'pip', 'install', '--require-hashes', '--no-deps',
                    '--no-input', '--disable-pip-version-check', '--progress-bar', 'off']
         for lock in self.lock_files:
             command += ['-r', str(lock)]
@@ -175,6 +179,13 @@ class Workspace:
             adapt_wheels(self.venv)
         (self.venv / 'installed.stamp').write_text(self._install_key())
         progress.done('wheels installed')
+
+    def _keep_installed_ros(self) -> None:
+        """A build on an installed ROS is not lost because a shell did not source it."""
+        distro = (_read(self.venv / 'created.stamp') or 'wheels').split()[-1]
+        if self.ros_distro is None and distro != 'wheels':
+            raise SetupError(f'this workspace was built with ROS 2 {distro}: source /opt/ros/'
+                             f'{distro}/setup.bash (or remove .venv, then wheels are taken)')
 
     def _build(self) -> None:
         progress = Progress()
@@ -203,7 +214,7 @@ class Workspace:
         colcon = (   # exec: a signal must reach colcon, not the shell
             f'exec "{self.python}" -m colcon build --base-paths {" ".join(folders)} '
             '--symlink-install --event-handlers console_direct- '
-            '--cmake-args -DBUILD_TESTING=OFF -DPython3_FIND_VIRTUALENV=ONLY '
+            '--cmake-args -DPython3_FIND_VIRTUALENV=ONLY '
             f'-DPython3_EXECUTABLE="{self.python}"')
         return colcon if self.ros_distro else f'. "{self.venv}/local_setup.sh" && {colcon}'
 
@@ -296,6 +307,14 @@ def adapt_wheels(venv: Path) -> None:
         f'export PYTHONPATH="{site}${{PYTHONPATH:+:$PYTHONPATH}}"\n')
     for shell in ('sh', 'bash', 'zsh'):
         (venv / f'local_setup.{shell}').write_text(script)
+
+
+def prefer_venv(venv: Path) -> None:
+    """Let a virtual environment come before PYTHONPATH, where ROS has packages for apt's NumPy."""
+    site, = venv.glob('lib/python3.*/site-packages')
+    (site / 'zz_before_pythonpath.pth').write_text(   # zz: those of others add folders before it
+        "import os, sys; sys.path.sort(key=os.environ.get('PYTHONPATH', '').split(os.pathsep)"
+        '.__contains__)\n')
 
 
 def _clean_environment(workspace: Workspace) -> dict[str, str]:
