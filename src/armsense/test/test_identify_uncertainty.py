@@ -14,6 +14,7 @@ from armsense.identify.estimation.training import Training
 from armsense.identify.identify import Options
 from armsense.identify.model import in_words, KINDS
 from armsense.identify.signals.filters import folded
+from bench.bench_dart import inside_intervals, sides
 from bench.synthetic import SyntheticArm
 from bench.synthetic_elastic import strain_arm
 
@@ -96,6 +97,13 @@ def test_errors_of_every_period_count_once_and_noise_as_often_as_it_comes():
     np.testing.assert_array_equal(folded(noise, np.inf), noise)
     power = [np.mean(np.square(folded(x, 50.0))) for x in (noise, np.tile(once, (20, 1)))]
     np.testing.assert_allclose(power, [1.0, 20.0 * np.mean(np.square(once))], rtol=0.3)
+
+
+@pytest.mark.slow
+def test_a_simulated_arm_whose_torques_are_late_lies_in_its_intervals():
+    # Twenty equal periods, friction that sticks, torques of the step before: in MuJoCo.
+    share, outside = inside_intervals(sides('laas4')[1], motions=1)
+    assert share > 0.9, outside
 
 
 def test_narrow_intervals_miss_more_often():
