@@ -20,9 +20,9 @@ false_alarms    in `--free-hours` of seeded free motion
 inside_intervals   share of the true base parameters within their 95 % intervals, over three
                 Fourier motions (40 s, 0.5 Hz and four harmonics), links 20 % too heavy in the
                 nominal model. Positions and torques have the resolution and the noise of the arm's
-                yaml: without noise intervals are narrower than the half sample by which an effort
-                that is held stands beside its stamp. In slow motions this delay passes for viscous
-                friction (docs/ros2_control.md has the figures)
+                yaml. An effort is told with the state after it, so it is late by half a period
+                and half a step of the engine; what the model misses (friction while a joint
+                reverses, sampled at the working rate) comes back in every period
 inside_mujoco   the same in MuJoCo: what is the engine's, and what the identification's
 
 `--quick` makes everything short: for tests of this file only.

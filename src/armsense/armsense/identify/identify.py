@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.identify.estimation.base_parameters import estimate_base, structure
+from armsense.identify.estimation.base_parameters import structure
 from armsense.identify.estimation.equations import NormalEquations, selection, solve_normal
 from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters
 from armsense.identify.estimation.feasible import parameter_scale
@@ -28,7 +28,7 @@ from armsense.identify.estimation.search import (
 )
 from armsense.identify.estimation.training import Options, silent_joints, Training, wrong_wiring
 from armsense.identify.model import BLIND, IdentifiedModel, in_words, NORMAL_95
-from armsense.identify.signals.filters import correlation_factor, torque_error
+from armsense.identify.signals.filters import correlation_factor, folded, torque_error
 from armsense.identify.signals.recording import check_enough, check_excited, Recording
 from armsense.model.arm import Arm
 from armsense.types import Array, Progress
@@ -110,18 +110,15 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
     free = Problem(state).fit(replace(choice, prior=1e-6))
     evidence = _evidence(state, choice, theta)
     name = state.options.estimator
-    if name == 'consistent':
-        weights = [trust / np.square(state.noise) for trust in evidence.trust]
-        base = estimate_base(evidence.base, evidence.columns, evidence.torques, weights)
-    else:
-        base = estimate(evidence, name)
+    base = estimate(evidence, 'wls' if name == 'consistent' else name)
+    if name != 'consistent':
         theta = single_parameters(base, evidence)
     n10 = len(model.parameters)
     measured = np.concatenate([c.y for c in data.columns])
-    errors = np.concatenate(data.errors(theta, state.gravity, choice.terms))
+    errors = data.errors(theta, state.gravity, choice.terms)
     loose = np.concatenate(data.errors(free, state.gravity, choice.terms))
     half = _half_widths(state, equations, choice, errors)
-    train = torque_error(measured, measured - errors)
+    train = torque_error(measured, measured - np.concatenate(errors))
     result = IdentifiedModel(
         model=model.replace(theta[:n10], np.zeros(model.n), state.gravity),
         drive=data.drive.only(choice.terms), coefficients=theta[n10:],
@@ -185,15 +182,17 @@ def _evidence(state: State, choice: Choice, theta: Array) -> Evidence:
         trust=data.weights or [np.ones_like(c.y) for c in data.columns], noise=state.noise,
         nominal=np.concatenate([model.parameters, np.zeros(drive.count)]), theta=theta,
         recordings=data.delayed_recordings(), motions=data.motions,
-        cutoff=data.training.cutoff, options=state.options, top_speed=data.training.top_speed)
+        cutoff=data.training.cutoff, options=state.options, top_speed=data.training.top_speed,
+        slopes=data.slopes(), periods=data.periods)
 
 
 def _half_widths(state: State, equations: NormalEquations, choice: Choice,
-                 errors: Array) -> Array:
+                 errors: list[Array]) -> Array:
     """Of 95 % intervals, from the noise that is left, correlated samples counted once, (p,)."""
     T = equations.selection(state.gravity, state.data.drive.places(choice.terms))
-    noise = np.mean(np.square(errors), axis=0)
-    noise = noise * np.array([correlation_factor(column) for column in errors.T])
+    left = np.concatenate(list(map(folded, errors, state.data.periods)))
+    noise = np.mean(np.square(left), axis=0)
+    noise = noise * np.array([correlation_factor(column) for column in left.T])
     precision = state.prior(choice)[1]
     information = T.T @ np.tensordot(1.0 / noise, equations.AA.sum(axis=0), axes=1) @ T
     information += np.diag(precision + 1e-12 * np.diag(information).max())

@@ -23,6 +23,9 @@ Behind a low-pass the errors of neighbouring samples are alike, joints share err
 motion with many parameters takes up most of the errors in its own band: the usual sigma^2 H^-1
 promises too much, and so do estimates from the errors that are left. The jackknife over G blocks
 of time longer than the correlation asks instead how far the estimate moves without a block.
+A motion that repeats also repeats what the model does not know (friction that reverses, filters):
+a block is then a part of the period in all periods, since only other parts have other errors.
+By how much the torques are still late is one more unknown, which widens the intervals of the rest.
 """
 
 from collections.abc import Sequence
@@ -256,7 +259,8 @@ def readable(row: Array, first: int, names: Sequence[str]) -> str:
 
 def estimate_base(base: BaseParameters, columns: Sequence[Array], torques: Sequence[Array],
                   weights: Sequence[Array], instruments: Sequence[Array] | None = None,
-                  prior: tuple[Array, Array] | None = None) -> BaseEstimate:
+                  prior: tuple[Array, Array] | None = None, slopes: Sequence[Array] | None = None,
+                  periods: Sequence[float] | None = None) -> BaseEstimate:
     """Weighted least squares with robust covariance.
 
     Args:
@@ -266,8 +270,15 @@ def estimate_base(base: BaseParameters, columns: Sequence[Array], torques: Seque
         weights: Inverse variances times the trust in a sample, (N, n) each.
         instruments: Z in place of X^T on the left; None: X itself.
         prior: Values and inverse variances of the base parameters, (r,) each.
+        slopes: Of the torques in time [Nm/s], (N, n) each, for their delay; None: none is left.
+        periods: Of the motions in samples, inf: does not repeat; None: none does.
     """
-    keep = list(base.independent)
+    keep, told = list(base.independent), len(base)
+    if slopes is not None:
+        keep.append(columns[0].shape[2])
+        columns = list(map(np.dstack, zip(columns, slopes, strict=True)))
+        instruments = instruments and list(map(np.dstack, zip(instruments, slopes, strict=True)))
+        prior = None if prior is None else (np.append(prior[0], 0.0), np.append(prior[1], 0.0))
     r = len(keep)
     X, Y = _weighted(columns, weights, keep), [y * np.sqrt(w) for y, w
                                                in zip(torques, weights, strict=True)]
@@ -281,7 +292,7 @@ def estimate_base(base: BaseParameters, columns: Sequence[Array], torques: Seque
         own = (z / left).reshape(-1, r).T
         H += own @ (x / right).reshape(-1, r)
         f += own @ y.ravel()
-    singular = np.sqrt(np.abs(np.linalg.svd(H, compute_uv=False)))
+    singular = np.sqrt(np.abs(np.linalg.svd(H[:told, :told], compute_uv=False)))
     if prior is not None:
         H = H + np.diag(prior[1] / left / right)
         f = f + prior[1] * prior[0] / left
@@ -289,12 +300,15 @@ def estimate_base(base: BaseParameters, columns: Sequence[Array], torques: Seque
     memory = max(correlation_factor(column) for x, y in zip(X, Y, strict=True)
                  for column in (y - (x / right) @ beta).T)
     moves = []
-    for z, x, y in _parts(Z, X, Y, max(BLOCK, int(MEMORY * memory))):
+    spans = [min(period, len(y))
+             for period, y in zip(periods or [np.inf] * len(Y), Y, strict=True)]
+    for z, x, y in _parts(Z, X, Y, spans, max(BLOCK, int(MEMORY * memory))):
         own = (z / left).T
         moves.append(_solve(H - own @ (x / right), f - own @ y) - beta)
     G = len(moves)
-    spread = np.array(moves) / right                                        # (G, r)
-    return BaseEstimate(base, beta / right, (G - 1.0) / G * spread.T @ spread, G, singular)
+    spread = (np.array(moves) / right)[:, :told]                            # (G, r)
+    covariance = (G - 1.0) / G * spread.T @ spread
+    return BaseEstimate(base, (beta / right)[:told], covariance, G, singular)
 
 
 def _weighted(columns: Sequence[Array], weights: Sequence[Array], keep: list[int]) -> list[Array]:
@@ -308,15 +322,18 @@ def _lengths(X: Sequence[Array]) -> Array:
     return np.where(squares > 0.0, np.sqrt(squares), 1.0)
 
 
-def _parts(Z: Sequence[Array], X: Sequence[Array], Y: Sequence[Array],
+def _parts(Z: Sequence[Array], X: Sequence[Array], Y: Sequence[Array], spans: Sequence[float],
            length: int) -> list[tuple[Array, Array, Array]]:
-    """Blocks of time of all recordings, each (rows, r), (rows, r) and (rows,)."""
-    rows = sum(map(len, Y))
-    count = int(np.clip(rows // length, *BLOCKS))
+    """Blocks of all recordings in their spans, each (rows, r), (rows, r) and (rows,).
+
+    A span is the period of a motion that repeats, or all of the recording [samples].
+    """
+    count = float(np.clip(sum(spans) // length, *BLOCKS))
     parts = []
-    for z, x, y in zip(Z, X, Y, strict=True):
-        r = x.shape[2]
-        for index in np.array_split(np.arange(len(y)), max(1, round(count * len(y) / rows))):
+    for z, x, y, span in zip(Z, X, Y, spans, strict=True):
+        r, own = x.shape[2], max(1, round(count * span / sum(spans)))
+        block = (np.arange(len(y)) % span * own / span).astype(int)
+        for index in (block == k for k in range(own)):
             parts.append((z[index].reshape(-1, r), x[index].reshape(-1, r), y[index].ravel()))
     if len(parts) < 2:
         raise BadValue('blocks of time', len(parts), '>= 2: record longer')

@@ -33,7 +33,7 @@ from armsense.errors import BadValue
 from armsense.identify.estimation.training import Training
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import in_band, Motion, resting, thinned
-from armsense.identify.signals.methods import METHODS
+from armsense.identify.signals.methods import find_period, METHODS
 from armsense.identify.signals.recording import Recording, shift
 from armsense.model.arm import Arm
 from armsense.types import Array
@@ -47,6 +47,7 @@ STATIC_PARAMETERS = 4    # of a link's ten, gravity acts on m, mx, my, mz only
 HUBER = 1.345     # of the residual's deviation: 95 % efficient for Gaussian noise
 TINY = 1e-10      # of a column's own product: keeps dependent columns solvable
 STANDARD = 9.81     # [m/s^2]
+SLOPE = 1e-3        # [s] of a delay to both sides
 STARTS = 3          # directions that are refined
 STEPS = 6
 
@@ -136,6 +137,18 @@ class Prepared:
         columns = [c._replace(y=in_band(shift(r.tau, r.t, delay), self.training.cutoff, r.rate))
                    for c, r in zip(self.columns, self.training.working, strict=True)]
         return replace(self, columns=columns, torque_delay=delay)
+
+    def slopes(self) -> list[Array]:
+        """Of the torques in time, as a delay shows them [Nm/s], (N, n) each."""
+        early, late = (self.with_delay(self.torque_delay + h).columns for h in (-SLOPE, SLOPE))
+        return [(b.y - a.y) / (2.0 * SLOPE) for a, b in zip(early, late, strict=True)]
+
+    @functools.cached_property
+    def periods(self) -> list[float]:
+        """Of the motions in samples of the columns; inf: does not repeat."""
+        return [(find_period(r) or np.inf) * r.rate
+                / thinned(len(r.t), self.training.cutoff, r.rate).step
+                for r in self.training.working]
 
     def with_load(self, theta: Array, terms: tuple[str, ...], gravity: Array,
                   smoothing: float) -> Prepared:

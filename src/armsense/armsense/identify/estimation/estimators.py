@@ -79,6 +79,8 @@ class Evidence:
     cutoff: float               # of the columns [Hz]
     options: Options
     top_speed: Array            # of the drive axes [rad/s]
+    slopes: list[Array] | None = None    # of the torques [Nm/s], (N, n) each
+    periods: list[float] | None = None   # of the motions [samples]
 
     def weights(self) -> list[Array]:
         """Inverse variances times trust, (N, n) each."""
@@ -93,11 +95,14 @@ def estimate(evidence: Evidence, name: str) -> BaseEstimate:
 
 
 def _ordinary(e: Evidence) -> BaseEstimate:
-    return estimate_base(e.base, e.columns, e.torques, [np.ones_like(y) for y in e.torques])
+    return _weighted(replace(e, noise=np.ones_like(e.noise),
+                             trust=[np.ones_like(y) for y in e.torques]))
 
 
-def _weighted(e: Evidence) -> BaseEstimate:
-    return estimate_base(e.base, e.columns, e.torques, e.weights())
+def _weighted(e: Evidence, instruments: list[Array] | None = None,
+              prior: tuple[Array, Array] | None = None) -> BaseEstimate:
+    return estimate_base(e.base, e.columns, e.torques, e.weights(), instruments, prior, e.slopes,
+                         e.periods)
 
 
 def _huber(e: Evidence) -> BaseEstimate:
@@ -121,8 +126,7 @@ def _ridge(e: Evidence) -> BaseEstimate:
     with np.errstate(invalid='ignore'):
         parts = np.where(e.base.combination == 0.0, 0.0, e.base.combination * spread)
     sigma = np.sqrt(np.sum(np.square(parts), axis=1) / RIDGE)         # inf: drives have no CAD
-    return estimate_base(e.base, e.columns, e.torques, e.weights(),
-                         prior=(e.base.project(e.nominal), 1.0 / np.square(sigma)))
+    return _weighted(e, prior=(e.base.project(e.nominal), 1.0 / np.square(sigma)))
 
 
 def _instrumental(e: Evidence) -> BaseEstimate:
@@ -131,7 +135,7 @@ def _instrumental(e: Evidence) -> BaseEstimate:
     for _ in range(2):      # the second simulation knows the first estimate
         Z = [instrument_columns(e.model, e.drive, theta, m, e.cutoff, len(y))
              for m, y in zip(e.motions, e.torques, strict=True)]
-        found = estimate_base(e.base, e.columns, e.torques, e.weights(), instruments=Z)
+        found = _weighted(e, Z)
         theta = single_parameters(found, e)
     return found
 

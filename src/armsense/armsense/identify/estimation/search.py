@@ -240,16 +240,23 @@ def choose_motion(training: Training, options: Options, gravity: Array) -> State
 
 
 def _choose_delay(state: State) -> State:
-    """Delay of the torques behind the motion."""
-    def trial(delay: float) -> tuple[float, State]:
-        moved = replace(state, data=state.data.with_delay(delay))
+    """Delay of the torques behind the motion.
+
+    A base that leans can look like a delay: a gravity that was given has its own trial.
+    """
+    def trial(gravity: Array, delay: float) -> tuple[float, State]:
+        moved = replace(state, data=state.data.with_delay(delay), gravity=gravity)
         return _first_score(moved), moved
 
-    now = trial(0.0)
-    best = min([now, *(trial(delay) for delay in DELAYS)], key=_score)
-    for fine in FINE_DELAYS:
-        center = best[1].data.torque_delay
-        best = min([best, trial(center - fine), trial(center + fine)], key=_score)
+    best = now = trial(state.gravity, 0.0)
+    given = state.gravity if state.options.gravity is None else state.options.gravity
+    for gravity in {tuple(g): g for g in (state.gravity, given)}.values():
+        own = min((trial(gravity, delay) for delay in (0.0, *DELAYS)), key=_score)
+        for fine in FINE_DELAYS:
+            center = own[1].data.torque_delay
+            own = min([own, trial(gravity, center - fine), trial(gravity, center + fine)],
+                      key=_score)
+        best = min([best, own], key=_score)
     return robust(best[1], FIRST, 1) if best[0] < (1.0 - GAIN) * now[0] else state
 
 

@@ -218,3 +218,18 @@ def correlation_factor(error: Array) -> float:
     below = np.flatnonzero(correlation < 0.0)
     end = int(below[0]) if len(below) else len(correlation)
     return float(max(1.0, 1.0 + 2.0 * correlation[1:end].sum()))
+
+
+def folded(error: Array, period: float) -> Array:
+    """Sums of what stands at the same part of a period, over the root of its number, (M, n).
+
+    Noise keeps its size; errors that come back in every period are counted once, as one large one.
+
+    Args:
+        error: (N, n).
+        period: [samples]; inf: the motion does not repeat, all errors stay.
+    """
+    phase = (np.arange(len(error)) % min(period, len(error))).astype(int)
+    sums = np.zeros((phase.max() + 1, error.shape[1]))
+    np.add.at(sums, phase, error)
+    return np.asarray(sums / np.sqrt(np.bincount(phase))[:, None])
