@@ -1,6 +1,6 @@
 """Errors that name the bad value and the valid ones."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 import difflib
 
 
@@ -24,11 +24,6 @@ class BadValue(ArmsenseError):
 
     def __init__(self, what: str, value: object, valid: str) -> None:
         super().__init__(f'{what} is {value!r}; it must be {valid}')
-
-
-def check_known(kind: str, name: object, known: Collection[object], where: str = '') -> None:
-    if name not in known:
-        raise UnknownName(kind, name, known, where)
 
 
 class TransportUnavailable(OSError, ArmsenseError):

@@ -5,7 +5,7 @@ meaning. Unknown keys, missing keys, wrong types, values out of range and non-fi
 errors such as `laas4.yaml: joints.joint1.gear_ratio is -27.0; it must be > 0`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import functools
 import math
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 import yaml
 
-from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
+from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.types import Array
 
 T = TypeVar('T')
@@ -49,6 +49,11 @@ def part(cls: type[T], whole: Any, **others: Any) -> T:
     names = ({field.name for field in dataclasses.fields(typing.cast(Any, cls))}
              & {field.name for field in dataclasses.fields(whole)})
     return cls(**{name: getattr(whole, name) for name in names} | others)
+
+
+def check_known(kind: str, name: object, known: Collection[object], where: str = '') -> None:
+    if name not in known:
+        raise UnknownName(kind, name, known, where)
 
 
 def valid_values(rule: Mapping[str, Any]) -> str:

@@ -10,13 +10,12 @@ from armsense.identify.estimation.training import find_shift, Options, PREPROCES
 from armsense.identify.signals.filters import Motion, resting, torque_band
 from armsense.identify.signals.methods import (
     average_periods,
-    find_period,
     fourier_basis,
     METHODS,
     spectral_filter,
     spline_basis,
 )
-from armsense.identify.signals.recording import Recording, shift, without_glitches
+from armsense.identify.signals.recording import find_period, Recording, shift, without_glitches
 from bench.synthetic import fourier_motion, SyntheticArm
 
 PERIOD, RATE, NOISE = 8.0, 100.0, 5e-4

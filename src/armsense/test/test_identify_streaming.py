@@ -12,8 +12,7 @@ from armsense.identify.estimation.equations import Prepared
 from armsense.identify.estimation.search import all_equations, Choice, State
 from armsense.identify.estimation.training import excerpts, Training
 from armsense.identify.identify import identify, Options
-from armsense.identify.signals.methods import find_period
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import find_period, Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 from identify_truth import make_truth

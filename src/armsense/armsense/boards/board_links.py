@@ -10,9 +10,9 @@ from armsense.boards.transport.can_bus import open_can_bus, SeqpacketBus
 from armsense.boards.transport.link import SpiLink
 from armsense.boards.transport.seqpacket import SeqpacketTransport, socket_paths
 from armsense.boards.transport.spi_device import lock_name, SpidevTransport
-from armsense.errors import ArmsenseError, check_known
+from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 
 HARDWARE = ('sim', 'spi', 'can')
 BUSES = ('spi', 'can')

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armsense import schema
-from armsense.errors import ArmsenseError, check_known
+from armsense.errors import ArmsenseError
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
 from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Subject
@@ -19,6 +19,7 @@ from armsense.model import Arm
 from armsense.model.model_file import file_hash
 from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.recording_check import check_recording, model_hash, Run, verdict
+from armsense.schema import check_known
 
 # Names of the action's goal and of the estimators.
 METHODS = {'sdp': 'consistent', 'wls': 'wls', 'ols': 'ols', 'huber': 'huber'}

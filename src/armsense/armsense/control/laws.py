@@ -5,7 +5,7 @@ from armsense.control.dynamic import ComputedTorque, Float, JointImpedance, PdGr
 from armsense.control.elastic import ElasticInverseDynamics, ElasticState
 from armsense.control.kinematic import KinematicCartesian, KinematicJoint, OscillationDamping
 from armsense.control.law import Law
-from armsense.errors import check_known
+from armsense.schema import check_known
 
 LAWS: dict[str, type[Law]] = {law.name: law for law in (
     PiVelocity, PidPosition, KinematicJoint, KinematicCartesian,

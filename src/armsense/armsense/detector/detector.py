@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, check_known
+from armsense.errors import BadValue
 from armsense.model.model_file import Thresholds
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Array, Flags
 
 LONGEST = 60.0      # [s] an intent that nobody renews ends by itself

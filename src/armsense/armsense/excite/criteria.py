@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import check_known
+from armsense.schema import check_known
 from armsense.types import Array
 
 TINY = 1e-15     # smallest eigenvalue next to the largest, so that no logarithm is infinite

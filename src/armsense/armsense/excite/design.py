@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, check_known
+from armsense.errors import ArmsenseError, BadValue
 from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import condition_number, make_criterion, singular_values
 from armsense.excite.excitation import Excitation, Quality, UsedLimits
@@ -28,6 +28,7 @@ from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import grid_size, Problem
 from armsense.excite.search import DesignOptions, FINER, Search, SearchStep, Verifier
 from armsense.model import Arm
+from armsense.schema import check_known
 from armsense.types import Array
 
 PROOFS = 4               # time kept for the end, in proofs of one motion

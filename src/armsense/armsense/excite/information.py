@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from armsense.drive.elastic_joint import ElasticJoint
-from armsense.errors import ArmsenseError, BadValue, check_known
+from armsense.errors import ArmsenseError, BadValue
 from armsense.excite.criteria import Criterion
 from armsense.identify.estimation.base_parameters import base_parameters, regrouped
 from armsense.model import Arm
+from armsense.schema import check_known
 from armsense.types import Array
 
 STEP = 1e-6      # [rad], [rad/s]: truncation and rounding are both below 1e-6 of the regressor

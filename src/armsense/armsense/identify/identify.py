@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from armsense.errors import BadValue
-from armsense.identify.estimation.base_parameters import structure
+from armsense.identify.estimation.base_parameters import estimate_base, structure
 from armsense.identify.estimation.equations import NormalEquations, selection, solve_normal
 from armsense.identify.estimation.estimators import estimate, Evidence, single_parameters
 from armsense.identify.estimation.feasible import parameter_scale
@@ -110,8 +110,12 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
     free = Problem(state).fit(replace(choice, prior=1e-6))
     evidence = _evidence(state, choice, theta)
     name = state.options.estimator
-    base = estimate(evidence, 'wls' if name == 'consistent' else name)
-    if name != 'consistent':
+    if name == 'consistent':
+        weights = [trust / np.square(state.noise) for trust in evidence.trust]
+        base = estimate_base(evidence.base, evidence.columns, evidence.torques, weights,
+                             slopes=evidence.slopes, periods=evidence.periods)
+    else:
+        base = estimate(evidence, name)
         theta = single_parameters(base, evidence)
     n10 = len(model.parameters)
     measured = np.concatenate([c.y for c in data.columns])

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense import schema
-from armsense.errors import ArmsenseError, BadValue, check_known
+from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Array
 
 FORMAT = 1

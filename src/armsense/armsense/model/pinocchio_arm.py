@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 import pinocchio as pin
 
-from armsense.errors import ArmsenseError, BadValue, check_known, UnknownName
+from armsense.errors import ArmsenseError, BadValue, UnknownName
 from armsense.model.arm_config import ArmConfig
-from armsense.schema import vector
+from armsense.schema import check_known, vector
 from armsense.types import Array
 
 PARAMETERS_PER_LINK = 10

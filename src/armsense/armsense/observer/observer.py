@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from armsense.errors import BadValue, check_known
+from armsense.errors import BadValue
 from armsense.model import Arm
 from armsense.observer.residual_filter import ResidualFilter
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Array
 
 TORQUES = ('held', 'sampled')

@@ -6,7 +6,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, check_known
+from armsense.errors import BadValue
 from armsense.model import Arm
 from armsense.observer.observer import DEFAULT_OPTIONS, Observer, ObserverOptions
 from armsense.observer.residual_filter import (
@@ -15,6 +15,7 @@ from armsense.observer.residual_filter import (
     KalmanFilter,
     ResidualFilter,
 )
+from armsense.schema import check_known
 from armsense.types import Array
 
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from armsense.errors import check_known
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Flags, Reference
 
 STRATEGIES = ('ignore', 'stop', 'retract', 'float', 'retrace', 'resume')

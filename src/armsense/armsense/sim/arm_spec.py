@@ -9,9 +9,10 @@ import xml.etree.ElementTree as ElementTree
 import mujoco
 import numpy as np
 
-from armsense.errors import BadValue, check_known
+from armsense.errors import BadValue
 from armsense.model.arm_config import ArmConfig, JointConfig
 from armsense.model.robot_description import find_description, load_description
+from armsense.schema import check_known
 from armsense.sim import scene
 from armsense.sim import urdf_tools as urdf
 from armsense.sim.elastic_link_plant import Beam, split_link

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, BadValue, check_known
+from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig, LoadCellsConfig
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Array
 
 NOISE_BLOCK = 4096   # numbers drawn at a time: one alone costs microseconds

@@ -15,8 +15,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.errors import BadValue, check_known
-from armsense.schema import vector
+from armsense.errors import BadValue
+from armsense.schema import check_known, vector
 from armsense.sim.arm_spec import ARM, ArmSpec, OBSTACLE
 from armsense.types import Array
 

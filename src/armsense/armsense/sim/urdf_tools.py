@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from armsense.errors import ArmsenseError, check_known
+from armsense.errors import ArmsenseError
+from armsense.schema import check_known
 from armsense.types import Array
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')

@@ -23,7 +23,7 @@ from armsense.boards.emulator.faults import WireAction
 from armsense.boards.emulator.motor import EmulatedMotor, MotorPhysics, References
 from armsense.boards.emulator.unsafe import PositionLimits, UnsafeFrames
 from armsense.boards.protocol.messages import BoardError, BoardStatus, MotorCommand
-from armsense.errors import check_known
+from armsense.schema import check_known
 
 _ENCODER_ERRORS = (BoardError.ENCODER_1, BoardError.ENCODER_2)
 _NO_COMMAND = MotorCommand()

@@ -28,8 +28,8 @@ from armsense.boards.load_cells.serial_source import SerialSource
 from armsense.boards.transport.can_bus import open_can_bus
 from armsense.boards.transport.link import SpiTransport
 from armsense.boards.transport.spi_device import SpidevTransport
-from armsense.errors import ArmsenseError, check_known
-from armsense.schema import quantity
+from armsense.errors import ArmsenseError
+from armsense.schema import check_known, quantity
 
 NOT_CONNECTED = -(2**31)
 END_OF_RANGE = 2**31 - 1

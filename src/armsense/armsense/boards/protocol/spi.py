@@ -52,7 +52,7 @@ from armsense.boards.protocol.spi_fields import (
     read_gains,
     read_mode,
 )
-from armsense.errors import check_known
+from armsense.schema import check_known
 
 # CRC-32/MPEG-2: polynomial 0x04C11DB7, start 0xFFFFFFFF, not reflected, no final xor. `zlib.crc32`
 # runs the same polynomial with reflected bits and a final xor. Feeding it bit-reversed bytes and

@@ -33,8 +33,8 @@ from armsense.errors import BadValue
 from armsense.identify.estimation.training import Training
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import in_band, Motion, resting, thinned
-from armsense.identify.signals.methods import find_period, METHODS
-from armsense.identify.signals.recording import Recording, shift
+from armsense.identify.signals.methods import METHODS
+from armsense.identify.signals.recording import find_period, Recording, shift
 from armsense.model.arm import Arm
 from armsense.types import Array
 

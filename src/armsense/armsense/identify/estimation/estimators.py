@@ -45,8 +45,8 @@ from armsense.identify.estimation.recursive import RecursiveLeastSquares
 from armsense.identify.estimation.training import Options
 from armsense.identify.friction.columns import DriveColumns
 from armsense.identify.signals.filters import in_band, low_pass, Motion
-from armsense.identify.signals.methods import find_period, fitted_series, fitted_spline
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.methods import fitted_series, fitted_spline
+from armsense.identify.signals.recording import find_period, Recording
 from armsense.model.arm import Arm
 from armsense.types import Array
 

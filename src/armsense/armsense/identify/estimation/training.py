@@ -27,7 +27,7 @@ import numpy as np
 from scipy import signal
 from scipy.optimize import nnls
 
-from armsense.errors import ArmsenseError, check_known
+from armsense.errors import ArmsenseError
 from armsense.identify.estimation.feasible import MASS_FACTORS
 from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import (
@@ -39,8 +39,9 @@ from armsense.identify.signals.filters import (
     torque_band,
     velocity_delay,
 )
-from armsense.identify.signals.methods import average_periods, find_period, METHODS
+from armsense.identify.signals.methods import average_periods, METHODS
 from armsense.identify.signals.recording import (
+    find_period,
     Parts,
     Recording,
     regular,
@@ -50,6 +51,7 @@ from armsense.identify.signals.recording import (
     without_glitches,
 )
 from armsense.model.arm import Arm
+from armsense.schema import check_known
 from armsense.types import Array
 
 # How positions become smooth velocities and accelerations; `average` averages periods first.

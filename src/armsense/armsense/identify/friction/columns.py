@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.errors import check_known
+from armsense.schema import check_known
 from armsense.types import Array
 
 TERMS = ('viscous', 'coulomb', 'inertia', 'offset', 'sqrt', 'quadratic', 'stribeck', 'load',

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from armsense.errors import BadValue, check_known
+from armsense.errors import BadValue
 from armsense.identify.signals.recording import Recording
+from armsense.schema import check_known
 from armsense.types import Array
 
 LEAST_CUTOFF = 5.0       # [Hz] of the torque band that models are fitted and judged in

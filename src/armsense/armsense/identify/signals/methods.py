@@ -23,12 +23,11 @@ from scipy import interpolate
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.identify.signals.filters import Motion, motion
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import find_period, Recording
 from armsense.types import Array
 
 DEGREE = 5       # of the splines: accelerations are smooth twice
 LEAST_GAIN = 1.2   # of the squared misfit that a further harmonic is worth, over chance
-LEAST_SIMILAR = 0.98     # correlation of the motion with itself one period later
 
 
 def spectral_motion(recording: Recording, cutoff: float, velocity: str) -> Motion:
@@ -166,32 +165,6 @@ class PeriodAverage(NamedTuple):
     periods: int                # S
 
 
-def find_period(recording: Recording) -> float | None:
-    """Period of a regular recording [s]; None: the motion does not repeat."""
-    q = recording.q - recording.q.mean(axis=0)
-    q = q / np.maximum(q.std(axis=0), 1e-9)
-    N = len(q)
-    spectrum = np.abs(np.fft.rfft(q, 2 * N, axis=0)) ** 2
-    product = np.fft.irfft(spectrum, axis=0)[:N].sum(axis=1)
-    energy = np.concatenate([[0.0], np.cumsum(np.square(q).sum(axis=1))])
-    lags = np.arange(1, N // 2 + 1)
-    both = np.sqrt(energy[N - lags] * (energy[N] - energy[lags]))
-    score = product[lags] / np.maximum(both, 1e-300)
-    below = np.flatnonzero(score < 0.5)
-    if not len(below):
-        return None
-    late = score[below[0]:]
-    if not len(late) or late.max() < LEAST_SIMILAR:
-        return None
-    # The first peak as high as the highest: multiples of the period fit as well.
-    peaks = np.flatnonzero(late >= late.max() - 0.5 * (1.0 - LEAST_SIMILAR))
-    start = below[0] + peaks[0]
-    end = start + 1
-    while end < len(score) and score[end] > score[end - 1]:
-        end += 1
-    return float((lags[end - 1] + _vertex(score, end - 1)) / recording.rate)
-
-
 def average_periods(recording: Recording, period: float | None = None) -> PeriodAverage:
     """Mean period of a regular recording; what is left over at the end is not used.
 
@@ -218,12 +191,3 @@ def average_periods(recording: Recording, period: float | None = None) -> Period
     dq = None if recording.dq is None else mean(recording.dq)[0]
     one = Recording(np.arange(P) * period / P, q, tau, dq, recording.name)
     return PeriodAverage(one, q_variance, tau_variance, S)
-
-
-def _vertex(score: Array, k: int) -> float:
-    """Peak between the samples."""
-    if not 0 < k < len(score) - 1:
-        return 0.0
-    left, top, right = score[k - 1:k + 2]
-    bend = left - 2.0 * top + right
-    return float(0.5 * (left - right) / bend) if bend < 0.0 else 0.0

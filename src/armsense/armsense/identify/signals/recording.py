@@ -25,6 +25,7 @@ GAP_PERIODS = 4.0        # median periods at least
 LEAST_PART = 1.2         # [s] between two gaps: filters settle at both ends of a part
 JITTER = 0.02            # share of the period from which stamps count as jittery
 WHOLE = 0.1              # share of a period within which a step counts as whole periods
+LEAST_SIMILAR = 0.98     # correlation of the motion with itself one period later
 GLITCH = 40.0        # typical second differences from which a sample is a glitch
 LEAST_GLITCH = 1e-4  # [rad]
 
@@ -242,3 +243,38 @@ def shift(x: Array, t: Array, delay: float) -> Array:
 
 def _interpolate(t: Array, at: Array, x: Array) -> Array:
     return np.stack([np.interp(t, at, column) for column in x.T], axis=1)
+
+
+def find_period(recording: Recording) -> float | None:
+    """Period of a regular recording [s]; None: the motion does not repeat."""
+    q = recording.q - recording.q.mean(axis=0)
+    q = q / np.maximum(q.std(axis=0), 1e-9)
+    N = len(q)
+    spectrum = np.abs(np.fft.rfft(q, 2 * N, axis=0)) ** 2
+    product = np.fft.irfft(spectrum, axis=0)[:N].sum(axis=1)
+    energy = np.concatenate([[0.0], np.cumsum(np.square(q).sum(axis=1))])
+    lags = np.arange(1, N // 2 + 1)
+    both = np.sqrt(energy[N - lags] * (energy[N] - energy[lags]))
+    score = product[lags] / np.maximum(both, 1e-300)
+    below = np.flatnonzero(score < 0.5)
+    if not len(below):
+        return None
+    late = score[below[0]:]
+    if not len(late) or late.max() < LEAST_SIMILAR:
+        return None
+    # The first peak as high as the highest: multiples of the period fit as well.
+    peaks = np.flatnonzero(late >= late.max() - 0.5 * (1.0 - LEAST_SIMILAR))
+    start = below[0] + peaks[0]
+    end = start + 1
+    while end < len(score) and score[end] > score[end - 1]:
+        end += 1
+    return float((lags[end - 1] + _vertex(score, end - 1)) / recording.rate)
+
+
+def _vertex(score: Array, k: int) -> float:
+    """Peak between the samples."""
+    if not 0 < k < len(score) - 1:
+        return 0.0
+    left, top, right = score[k - 1:k + 2]
+    bend = left - 2.0 * top + right
+    return float(0.5 * (left - right) / bend) if bend < 0.0 else 0.0
