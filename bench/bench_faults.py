@@ -18,7 +18,7 @@ import numpy as np
 from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.command_guard import guard_limits
 from armsense.boards.emulator.board import LoopbackTransport
-from armsense.boards.emulator.faults import Fault, FAULTS
+from armsense.boards.emulator.faults import FAULTS, Injection
 from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Mode
@@ -47,8 +47,8 @@ class FaultRun:
         kinds = sorted(k for k, v in FAULTS.items()
                        if 'spi' in v.buses and k != 'swapped_boards')
         times = np.cumsum(rng.exponential(BETWEEN, int(2 * seconds / BETWEEN) + 10))
-        self.faults = [Fault(str(rng.choice(kinds)), int(rng.integers(2)), float(t),
-                             float(rng.uniform(0.002, 0.5))) for t in times if t < seconds]
+        self.faults = [Injection(str(rng.choice(kinds)), int(rng.integers(2)), float(t),
+                                 float(rng.uniform(0.002, 0.5))) for t in times if t < seconds]
         self.rack = ArmRack(config, seed=seed, alignment=0.05, faults=self.faults,
                             limits=tuple(x.tolist() for x in model.position_limits))
         self.plant = make_plant(config, seed=seed)

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from armsense.boards.emulator.faults import Fault, FAULTS
+from armsense.boards.emulator.faults import FAULTS, Injection
 from armsense.boards.mode import Mode
 from armsense.control.goal import GoalRefused
 from armsense.detector import lasting_text
@@ -124,8 +124,8 @@ class Soak:
         return lasting_text(self.model.joint_names, result.lasting, result.lasts_for)
 
     def _break(self) -> None:
-        fault = Fault(str(self._rng.choice(self._kinds)), int(self._rng.integers(2)),
-                      self.arm.time, float(self._rng.uniform(0.01, 0.5)))
+        fault = Injection(str(self._rng.choice(self._kinds)), int(self._rng.integers(2)),
+                          self.arm.time, float(self._rng.uniform(0.01, 0.5)))
         self.arm.rack.rack.inject(fault)
         self._run(0.7)
         self.faults += 1

@@ -9,7 +9,7 @@ import numpy as np
 from armsense.boards.arm_driver import ArmDriver
 from armsense.boards.command_guard import guard_limits
 from armsense.boards.effort_bridge import EffortBridge
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.joint_map import motor_zero, Reading
 from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
@@ -85,7 +85,7 @@ class BoardsBack:
 
     def inject(self, name: str, board: int, seconds: float) -> None:
         board %= len(self.rack.boards)
-        self.rack.inject(Fault(name, board, self.rack.time, seconds))
+        self.rack.inject(Injection(name, board, self.rack.time, seconds))
 
     def power_cycle(self) -> None:
         for board in range(len(self.rack.boards)):

@@ -6,7 +6,7 @@ import pytest
 
 from armsense.boards.arm_driver import ArmDriver
 from armsense.boards.command_guard import guard_limits
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.mode import Mode
 
 SINGLE = ['command_bit_flip', 'reply_bit_flip', 'crc_word_swap', 'reply_zeros', 'reply_ones',
@@ -17,7 +17,7 @@ SINGLE = ['command_bit_flip', 'reply_bit_flip', 'crc_word_swap', 'reply_zeros', 
 @pytest.mark.parametrize('name', SINGLE)
 def test_one_bad_frame_is_counted_and_survived(name):
     # A reply can be stale only from the second one on.
-    arm = in_motion([Fault(name, parameters={'count': 2 if name == 'stale_reply' else 1})])
+    arm = in_motion([Injection(name, parameters={'count': 2 if name == 'stale_reply' else 1})])
     arm.run(0.4)
     assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
     counters = arm.driver.links[0].counters
@@ -41,7 +41,7 @@ LASTING = {
 @pytest.mark.parametrize(('name', 'expected'), LASTING.items())
 @pytest.mark.parametrize('board', [0, 1])
 def test_a_lasting_failure_is_named_and_stops_the_arm(name, expected, board):
-    arm = in_motion([Fault(name, board=board)])
+    arm = in_motion([Injection(name, board=board)])
     arm.run(0.2)
     assert arm.driver.mode == Mode.DAMPING
     assert arm.driver.fault.name == expected
@@ -60,7 +60,7 @@ def test_a_lasting_failure_is_named_and_stops_the_arm(name, expected, board):
 
 @pytest.mark.parametrize('name', ['timestamp_near_wrap', 'clock_overflow'])
 def test_wrapping_clocks_are_no_fault(name):
-    arm = in_motion([Fault(name)])
+    arm = in_motion([Injection(name)])
     arm.run(0.5)
     assert arm.driver.mode == Mode.ENABLED, arm.driver.fault
 
@@ -75,14 +75,14 @@ def test_wrapping_command_index_is_no_fault():
 
 
 def test_a_reset_board_is_not_started_again():
-    arm = in_motion([Fault('board_reset', board=1)])
+    arm = in_motion([Injection('board_reset', board=1)])
     arm.run(0.5)
     assert not arm.rack.rack.boards[1].system_enabled
     assert 'home pose' in arm.driver.fault.explanation
 
 
 def test_alignment_failure_ends_the_start():
-    arm = SmallArm([Fault('alignment_failure', board=1, parameters={'motor': 1})],
+    arm = SmallArm([Injection('alignment_failure', board=1, parameters={'motor': 1})],
                    start_timeout=0.5)
     arm.run(0.02)
     arm.driver.enable()
@@ -92,7 +92,7 @@ def test_alignment_failure_ends_the_start():
 
 
 def test_swapped_boards_are_recognised_by_their_motors():
-    arm = SmallArm([Fault('swapped_boards')])
+    arm = SmallArm([Injection('swapped_boards')])
     arm.run(0.1)
     assert not arm.driver.enable().success
     assert arm.driver.mode == Mode.DISCONNECTED
@@ -142,7 +142,7 @@ def test_what_keeps_an_arm_disconnected_is_told_as_it_is_now():
     """Commands that a board could not read; by the time they can be, its watchdog has tripped."""
     arm = in_motion([])
     arm.driver.emergency_stop()
-    arm.rack.rack.inject(Fault('command_bit_flip', 1, arm.rack.rack.time, 0.1))
+    arm.rack.rack.inject(Injection('command_bit_flip', 1, arm.rack.rack.time, 0.1))
     arm.run(0.003)
     assert arm.driver.clear_fault().success
     arm.run(0.3)
@@ -156,7 +156,7 @@ def test_a_board_that_stays_silent_is_told_of_once():
     arm = SmallArm()
     arm.run(0.02)
     assert arm.driver.mode == Mode.DISABLED
-    arm.rack.rack.inject(Fault('board_lost', 0, arm.rack.rack.time, 0.1))
+    arm.rack.rack.inject(Injection('board_lost', 0, arm.rack.rack.time, 0.1))
     told = []
     for _ in range(50):
         arm.step()
@@ -170,8 +170,8 @@ def test_random_faults_never_make_an_unsafe_frame():
     from armsense.boards.emulator.faults import FAULTS
     rng = np.random.default_rng(11)
     kinds = [k for k, v in FAULTS.items() if 'spi' in v.buses and k != 'swapped_boards']
-    faults = [Fault(str(rng.choice(kinds)), board=int(rng.integers(2)), start=float(t),
-                    duration=float(rng.uniform(0.01, 0.3)))
+    faults = [Injection(str(rng.choice(kinds)), board=int(rng.integers(2)), start=float(t),
+                        duration=float(rng.uniform(0.01, 0.3)))
               for t in np.arange(0.5, 20.0, 0.5)]
     arm = SmallArm(faults)
     arm.controller = lambda reading: arm.hold(reading)._replace(
@@ -193,7 +193,7 @@ def test_random_faults_never_make_an_unsafe_frame():
 @pytest.mark.parametrize(('seconds', 'wanted'), [(0.05, True), (0.7, False)])
 def test_a_board_that_was_lost_ends_the_wish_to_enable_a_stall_of_the_host_does_not(
         seconds, wanted):
-    arm = SmallArm([Fault('board_lost', start=0.05, duration=seconds)])
+    arm = SmallArm([Injection('board_lost', start=0.05, duration=seconds)])
     arm.run(0.02)
     arm.driver.wants_enable = True
     arm.run(0.04)

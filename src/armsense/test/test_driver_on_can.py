@@ -6,7 +6,7 @@ import numpy as np
 from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.can_link import CanLink
 from armsense.boards.command_guard import guard_limits
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.mode import Mode
 
@@ -67,7 +67,7 @@ def test_on_can_the_host_closes_the_loops():
 
 
 def test_can_bus_off_is_named():
-    arm = can_arm([Fault('can_bus_off', start=0.6)])
+    arm = can_arm([Injection('can_bus_off', start=0.6)])
     arm.run(0.1)
     arm.driver.enable()
     arm.run(0.4)
@@ -124,7 +124,7 @@ def test_on_can_enabling_recovers_from_a_watchdog():
 
 
 def test_on_can_an_error_that_enabling_does_not_clear_stays():
-    arm = can_arm([Fault('driver_fault', start=0.6)])
+    arm = can_arm([Injection('driver_fault', start=0.6)])
     arm.run(0.1)
     arm.driver.enable()
     arm.run(1.6)

@@ -8,7 +8,7 @@ import pytest
 
 from armsense.boards.emulator.can_board import CanFrame, EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.emulator.motor import MotorPhysics
 from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.protocol import udriver_can as wire
@@ -178,14 +178,14 @@ def test_rollover_error():
 
 
 def test_drop_loses_single_messages():
-    bench = Bench(Fault('drop', start=0.1)).ready()
+    bench = Bench(Injection('drop', start=0.1)).ready()
     bench.step(60)
     counts = [len(bench.step()) for _ in range(20)]
     assert counts.count(0) == 1
 
 
 def test_lost_board_hears_nothing():
-    bench = Bench(Fault('board_lost', start=0.1)).ready()
+    bench = Bench(Injection('board_lost', start=0.1)).ready()
     bench.drive(1.0, 69)
     bench.drive(1.0, 30)
     assert bench.board.error is BoardError.RECEIVE_TIMEOUT

@@ -10,7 +10,7 @@ import pytest
 from armsense.boards.emulator.board import EmulatedBoard, LoopbackTransport
 from armsense.boards.emulator.can_board import CanFrame, EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import Fault, FAULTS, UnknownFault
+from armsense.boards.emulator.faults import FAULTS, Injection, UnknownFault
 from armsense.boards.emulator.motor import MotorPhysics
 from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.protocol import udriver_can as can_wire
@@ -32,7 +32,7 @@ DT = 1e-3
 class SmallArm:
     """Two boards in a rack, shafts held, and a host with one link per board."""
 
-    def __init__(self, *faults: Fault, seed=0, timeout_ms=20, alignment=0.02, enable=True):
+    def __init__(self, *faults: Injection, seed=0, timeout_ms=20, alignment=0.02, enable=True):
         motors = (MotorPhysics(), MotorPhysics(index_phase=1.0))
         profile = profile_by_name(
             'uomodri', alignment_duration=alignment, alignment_motion=False)
@@ -79,7 +79,7 @@ def test_without_faults_every_exchange_is_good():
     ('reply_short', Outcome.MALFORMED, WrongLength), ('reply_shifted', Outcome.CRC, None),
     ('board_lost', Outcome.DROP, None)])
 def test_damaged_replies(name, outcome, error):
-    arm = SmallArm(Fault(name, board=1, start=0.100, duration=0.010))
+    arm = SmallArm(Injection(name, board=1, start=0.100, duration=0.010))
     zero, one = arm.cycle(200)
     assert bad(zero) == 0
     assert bad(one) == 10
@@ -93,21 +93,22 @@ def test_damaged_replies(name, outcome, error):
 
 @pytest.mark.parametrize('name', ['command_bit_flip', 'command_short', 'command_shifted'])
 def test_damaged_commands_are_rejected_and_starve_the_watchdog(name):
-    arm = SmallArm(Fault(name, board=0, start=0.100, duration=0.010))
+    arm = SmallArm(Injection(name, board=0, start=0.100, duration=0.010))
     zero, one = arm.cycle(200)
     assert bad(zero) == bad(one) == 0                  # replies stay intact
     rejected = [k for k, exchange in enumerate(zero) if k and not exchange.accepted]
     assert rejected == list(range(100, 110))
     assert arm.rack.boards[0].rejected_frames == 10
     assert arm.rack.boards[0].error is BoardError.NONE
-    longer = SmallArm(Fault(name, board=0, start=0.100, duration=0.030))
+    longer = SmallArm(Injection(name, board=0, start=0.100, duration=0.030))
     longer.cycle(200)
     assert longer.rack.boards[0].error is BoardError.RECEIVE_TIMEOUT
 
 
 @pytest.mark.parametrize(('fault', 'lost'), [
-    (Fault('drop', start=0.1), 1), (Fault('drop_burst', start=0.1, parameters={'count': 7}), 7),
-    (Fault('board_lost', start=0.1), 101)])
+    (Injection('drop', start=0.1), 1),
+    (Injection('drop_burst', start=0.1, parameters={'count': 7}), 7),
+    (Injection('board_lost', start=0.1), 101)])
 def test_drops(fault, lost):
     arm = SmallArm(fault)
     zero, one = arm.cycle(200)
@@ -119,7 +120,7 @@ def test_drops(fault, lost):
 
 def test_probability_is_seeded():
     def lost(seed):
-        arm = SmallArm(Fault('board_lost', parameters={'probability': 0.2}), seed=seed,
+        arm = SmallArm(Injection('board_lost', parameters={'probability': 0.2}), seed=seed,
                        timeout_ms=0)
         zero, _ = arm.cycle(1000)
         return [exchange.outcome is Outcome.DROP for exchange in zero]
@@ -130,17 +131,17 @@ def test_probability_is_seeded():
 
 
 def test_stale_reply():
-    zero, _ = SmallArm(Fault('stale_reply', start=0.1, duration=0.01)).cycle(200)
+    zero, _ = SmallArm(Injection('stale_reply', start=0.1, duration=0.01)).cycle(200)
     assert outcomes(zero).count(Outcome.STALE) == 9    # the first one is still fresh
     assert len({exchange.state.timestamp_ms for exchange in zero[99:109]}) == 1
 
 
 def test_stale_timestamp_and_index():
-    zero, _ = SmallArm(Fault('stale_timestamp', start=0.1, duration=0.02)).cycle(200)
+    zero, _ = SmallArm(Injection('stale_timestamp', start=0.1, duration=0.02)).cycle(200)
     frozen = zero[99:118]
     assert len({exchange.state.timestamp_ms for exchange in frozen}) == 1
     assert Outcome.STALE in outcomes(frozen)
-    zero, _ = SmallArm(Fault('stale_index', start=0.1, duration=0.02)).cycle(200)
+    zero, _ = SmallArm(Injection('stale_index', start=0.1, duration=0.02)).cycle(200)
     assert len({exchange.state.last_index for exchange in zero[100:118]}) == 1
     assert not any(exchange.accepted for exchange in zero[101:118])
     assert zero[150].accepted
@@ -149,7 +150,7 @@ def test_stale_timestamp_and_index():
 @pytest.mark.parametrize(('name', 'last', 'first'), [
     ('timestamp_near_wrap', 65535, 0), ('clock_overflow', 1073740 & 0xFFFF, 0)])
 def test_clock_wraps(name, last, first):
-    zero, _ = SmallArm(Fault(name, start=0.1, parameters={'lead': 0.02})).cycle(200)
+    zero, _ = SmallArm(Injection(name, start=0.1, parameters={'lead': 0.02})).cycle(200)
     stamps = [exchange.state.timestamp_ms for exchange in zero]
     wrap = max(k for k in range(1, 200) if stamps[k] < stamps[k - 1])
     assert (stamps[wrap - 1], stamps[wrap]) == (last, first)
@@ -161,7 +162,7 @@ def test_clock_wraps(name, last, first):
     ('encoder_fault', {'motor': 0}, BoardError.ENCODER_1),
     ('encoder_fault', {'motor': 1}, BoardError.ENCODER_2)])
 def test_board_errors_stop_the_motors(name, parameters, error):
-    arm = SmallArm(Fault(name, start=0.1, parameters=parameters))
+    arm = SmallArm(Injection(name, start=0.1, parameters=parameters))
     arm.current = 1.0
     zero, one = arm.cycle(99)
     assert arm.torque[0] == pytest.approx(0.022)
@@ -174,7 +175,7 @@ def test_board_errors_stop_the_motors(name, parameters, error):
 
 
 def test_board_reset_in_motion():
-    arm = SmallArm(Fault('board_reset', start=0.1), alignment=0.02)
+    arm = SmallArm(Injection('board_reset', start=0.1), alignment=0.02)
     arm.cycle(90)
     arm.shaft = [3.0] * 4
     before = arm.cycle(9)[0][-1].state
@@ -189,14 +190,14 @@ def test_board_reset_in_motion():
 @pytest.mark.parametrize(('motor', 'error'), [
     (0, BoardError.ENCODER_1), (1, BoardError.ENCODER_2)])
 def test_alignment_failure(motor, error):
-    arm = SmallArm(Fault('alignment_failure', parameters={'motor': motor}))
+    arm = SmallArm(Injection('alignment_failure', parameters={'motor': motor}))
     zero, one = arm.cycle(50)
     assert zero[-1].state.status.error is error
     assert one[-1].state.status.motor_ready == (True, True)
 
 
 def test_index_missing():
-    arm = SmallArm(Fault('index_missing', board=0, parameters={'motor': 1}))
+    arm = SmallArm(Injection('index_missing', board=0, parameters={'motor': 1}))
     arm.cycle(50)
     arm.shaft = [0.0, 10.0, 0.0, 10.0]
     zero, one = arm.cycle(5)
@@ -205,7 +206,7 @@ def test_index_missing():
 
 
 def test_lost_counts():
-    arm = SmallArm(Fault('lost_counts', start=0.1, parameters={'motor': 1, 'counts': 100}))
+    arm = SmallArm(Injection('lost_counts', start=0.1, parameters={'motor': 1, 'counts': 100}))
     arm.cycle(98)
     zero, _ = arm.cycle(10)
     positions = [exchange.state.motors[1].position for exchange in zero]
@@ -216,7 +217,7 @@ def test_lost_counts():
 
 @pytest.mark.parametrize('checked', [True, False])
 def test_rollover(checked):
-    arm = SmallArm(Fault('rollover', start=0.1))
+    arm = SmallArm(Injection('rollover', start=0.1))
     arm.rollover_error = checked
     arm.cycle(99)
     zero, _ = arm.cycle(5)
@@ -226,7 +227,7 @@ def test_rollover(checked):
 
 
 def test_swapped_boards():
-    arm = SmallArm(Fault('swapped_boards', start=0.1, duration=0.05))
+    arm = SmallArm(Injection('swapped_boards', start=0.1, duration=0.05))
     arm.cycle(90)
     arm.shaft = [1.0, 1.0, 2.0, 2.0]
     zero, one = arm.cycle(30)
@@ -240,7 +241,7 @@ def test_swapped_boards():
 def test_can_bus_off():
     board = EmulatedCanBoard(
         profile_by_name('udriver_can', alignment_duration=0.02, alignment_motion=False))
-    rack = BoardRack([board], [Fault('can_bus_off', start=0.1, duration=0.05)])
+    rack = BoardRack([board], [Injection('can_bus_off', start=0.1, duration=0.05)])
     board.receive(CanFrame(can_wire.ID_COMMAND, can_wire.encode_command(
         can_wire.CommandCode.SEND_ALL, 1)))
     heard = []
@@ -257,7 +258,7 @@ def test_can_bus_off():
 def test_faults_at_run_time_and_their_log():
     arm = SmallArm()
     arm.cycle(50)
-    fault = Fault('board_lost', board=1, start=arm.rack.time, duration=0.005)
+    fault = Injection('board_lost', board=1, start=arm.rack.time, duration=0.005)
     arm.rack.inject(fault)
     _, one = arm.cycle(20)
     assert bad(one) == 5
@@ -266,20 +267,20 @@ def test_faults_at_run_time_and_their_log():
 
 
 def test_two_faults_at_once():
-    arm = SmallArm(Fault('reply_bit_flip', start=0.1, duration=0.02),
-              Fault('drop', start=0.11, parameters={'count': 2}))
+    arm = SmallArm(Injection('reply_bit_flip', start=0.1, duration=0.02),
+              Injection('drop', start=0.11, parameters={'count': 2}))
     zero, _ = arm.cycle(200)
     assert outcomes(zero).count(Outcome.CRC) == 18
     assert outcomes(zero).count(Outcome.DROP) == 2
 
 
 @pytest.mark.parametrize(('fault', 'text'), [
-    (Fault('gremlin'), "'gremlin'; known: alignment_failure, board_lost"),
-    (Fault('drop', board=2), 'board 2; known: 0 to 1'),
-    (Fault('swapped_boards', parameters={'other': 5}), 'board 5; known: 0 to 1'),
-    (Fault('drop', parameters={'bits': 1}), 'parameter bits; known: count, probability'),
-    (Fault('lost_counts', parameters={'motor': 2}), 'motor 2; known: 0, 1'),
-    (Fault('can_bus_off'), "'can_bus_off' on a spi board; known there: ")])
+    (Injection('gremlin'), "'gremlin'; known: alignment_failure, board_lost"),
+    (Injection('drop', board=2), 'board 2; known: 0 to 1'),
+    (Injection('swapped_boards', parameters={'other': 5}), 'board 5; known: 0 to 1'),
+    (Injection('drop', parameters={'bits': 1}), 'parameter bits; known: count, probability'),
+    (Injection('lost_counts', parameters={'motor': 2}), 'motor 2; known: 0, 1'),
+    (Injection('can_bus_off'), "'can_bus_off' on a spi board; known there: ")])
 def test_wrong_faults_name_the_valid_ones(fault, text):
     with pytest.raises(UnknownFault, match=text):
         SmallArm().rack.inject(fault)

@@ -12,7 +12,7 @@ import pytest
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.emulator.rack import BoardRack
 from armsense.boards.emulator.servers import CanServer, SpiServer
 from armsense.boards.protocol import udriver_can as wire
@@ -60,8 +60,8 @@ def run_spi(tmp_path, cycles, *faults):
 
 
 def test_lock_step_is_repeatable_and_dropped_frames_cost_no_time(tmp_path):
-    faults = (Fault('board_lost', board=1, start=0.05, duration=0.01),
-              Fault('reply_bit_flip', board=0, start=0.07, duration=0.005))
+    faults = (Injection('board_lost', board=1, start=0.05, duration=0.01),
+              Injection('reply_bit_flip', board=0, start=0.07, duration=0.005))
     runs = []
     for _ in range(2):
         _, server, host, pipe, seen = run_spi(tmp_path, 150, *faults)
@@ -206,7 +206,7 @@ def test_can_enable_sequence_is_one_cycle(tmp_path):
 
 
 def test_can_bus_off_keeps_lock_step_going(tmp_path):
-    bench = CanBench(tmp_path, Fault('can_bus_off', start=0.005, duration=0.005))
+    bench = CanBench(tmp_path, Injection('can_bus_off', start=0.005, duration=0.005))
     bench.send(wire.ID_COMMAND, wire.encode_command(wire.CommandCode.SEND_ALL, 1))
     heard = []
     for _ in range(20):

@@ -6,7 +6,7 @@ import math
 from driver_arm import SmallArm
 import numpy as np
 
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.mode import Mode
 from armsense.model import Arm, ArmConfig
 
@@ -53,7 +53,7 @@ def follow_search(arm):
     return np.array(angles), np.array(met)
 
 
-HIDDEN = Fault('index_missing', board=1, parameters={'motor': 0})     # of joint 3
+HIDDEN = Injection('index_missing', board=1, parameters={'motor': 0})     # of joint 3
 
 
 def test_an_index_that_never_comes_is_looked_for_within_a_turn_either_way():

@@ -7,15 +7,15 @@ import pytest
 from armsense.boards import mode as modes
 from armsense.boards.arm_driver import ArmDriver, DriverSettings
 from armsense.boards.emulator.board import LoopbackTransport
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.mode import FaultKind, Mode
 
 
 def test_large_loss_of_counts_is_a_jump_and_a_small_one_is_tolerated():
-    arm = in_motion([Fault('lost_counts', parameters={'counts': 8})])
+    arm = in_motion([Injection('lost_counts', parameters={'counts': 8})])
     arm.run(0.3)
     assert arm.driver.mode == Mode.ENABLED
-    arm = in_motion([Fault('lost_counts', parameters={'counts': 2048})])
+    arm = in_motion([Injection('lost_counts', parameters={'counts': 2048})])
     arm.run(0.3)
     assert arm.driver.fault.name == 'jump'
 
@@ -55,7 +55,7 @@ def disabled_arm(faults):
 
 @pytest.mark.parametrize('board', [0, 1])
 def test_a_counter_that_wraps_while_the_motors_are_off_loses_the_zero(board):
-    arm = disabled_arm([Fault('rollover', board=board)])
+    arm = disabled_arm([Injection('rollover', board=board)])
     arm.run(0.1)
     assert arm.driver.mode == Mode.DAMPING
     assert arm.driver.fault.name == 'jump'
@@ -63,7 +63,7 @@ def test_a_counter_that_wraps_while_the_motors_are_off_loses_the_zero(board):
 
 
 def test_positions_are_said_to_be_wrong_until_the_motors_are_ready_again():
-    arm = disabled_arm([Fault('rollover')])
+    arm = disabled_arm([Injection('rollover')])
     assert not arm.driver.lost_zero
     arm.run(0.1)
     arm.driver.emergency_stop()                  # which is shown, and does not hide it
@@ -93,7 +93,7 @@ def test_an_arm_without_current_may_be_carried_by_hand_while_the_host_sleeps():
 
 
 def test_a_latched_board_error_needs_a_power_cycle():
-    arm = in_motion([Fault('driver_fault')])
+    arm = in_motion([Injection('driver_fault')])
     arm.run(0.1)
     answer = arm.driver.clear_fault()
     assert not answer.success
@@ -193,13 +193,13 @@ def test_a_fault_just_after_enabling_is_no_board_that_reset(disabled, starting):
     """A board's reply still tells of the time when the driver itself had switched it off."""
     arm = SmallArm().start()
     driver = arm.driver
-    driver.fail(modes.Fault(FaultKind.TWO_CONTROLLERS))
+    driver.fail(modes.Injection(FaultKind.TWO_CONTROLLERS))
     arm.run(0.2)
     assert driver.clear_fault().success
     arm.run(disabled * DT)
     assert driver.enable().success
     arm.run(starting * DT)
-    driver.fail(modes.Fault(FaultKind.TWO_CONTROLLERS))
+    driver.fail(modes.Injection(FaultKind.TWO_CONTROLLERS))
     arm.run(0.05)
     assert driver.mode == Mode.DAMPING
     assert driver.fault.kind is FaultKind.TWO_CONTROLLERS
@@ -207,7 +207,7 @@ def test_a_fault_just_after_enabling_is_no_board_that_reset(disabled, starting):
 
 def test_a_driver_that_finds_boards_with_a_wrong_zero_never_enables_them():
     """The driver that saw the counter wrap has ended; the next one knows nothing of it."""
-    arm = disabled_arm([Fault('rollover')])
+    arm = disabled_arm([Injection('rollover')])
     arm.run(0.1)
     arm.driver = ArmDriver(arm.config, arm.driver.guard.limits, arm.driver.links,
                            DriverSettings(period=DT, board_timeout_ms=20))

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from armsense.boards.board_links import Wiring
-from armsense.boards.emulator.faults import check_fault, Fault, UnknownFault
+from armsense.boards.emulator.faults import check_fault, Injection, UnknownFault
 from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.emulator.servers import CanServer, SpiServer
 from armsense.boards.transport.seqpacket import socket_folder, socket_paths
@@ -213,7 +213,8 @@ class SimulatorNode(Node):
                       response: InjectFault.Response) -> InjectFault.Response:
         rack = self._boards.rack
         try:
-            check_fault(Fault(request.fault, request.board), [board.bus for board in rack.boards])
+            check_fault(Injection(request.fault, request.board),
+                        [board.bus for board in rack.boards])
         except UnknownFault as error:
             response.message = str(error)
             return response

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from armsense import schema
-from armsense.boards.emulator.faults import Fault
+from armsense.boards.emulator.faults import Injection
 from armsense.boards.emulator.rack import BoardRack
 from armsense.errors import ArmsenseError
 from armsense.schema import quantity
@@ -138,4 +138,4 @@ class Stage:
             plant.set_payload(**vars(event.payload))
         elif event.fault is not None:
             fault = event.fault
-            self._rack.inject(Fault(fault.name, fault.board, self._rack.time, fault.duration))
+            self._rack.inject(Injection(fault.name, fault.board, self._rack.time, fault.duration))

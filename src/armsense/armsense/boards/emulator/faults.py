@@ -1,9 +1,9 @@
 """Named faults for emulated boards: what their users meet, on demand and seeded.
 
-A `Fault` says what, which board, when and for how long. `BoardRack` schedules faults from a list
-or takes them at run time. `FAULTS` lists every kind with its parameters::
+An `Injection` says what, which board, when and for how long. `BoardRack` schedules them from a
+list or takes them at run time. `FAULTS` lists every kind with its parameters::
 
-    Fault('reply_bit_flip', board=1, start=2.0, duration=0.5, parameters={'probability': 0.1})
+    Injection('reply_bit_flip', board=1, start=2.0, duration=0.5, parameters={'probability': 0.1})
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class UnknownFault(ProtocolError):
 
 
 @dataclass(frozen=True)
-class Fault:
+class Injection:
     """One failure, scheduled."""
 
     name: str                      # key of FAULTS
@@ -74,7 +74,7 @@ def through_wire(faults: Iterable[WireAction], frame: bytes, reply: bytes) -> tu
 
 
 @dataclass(frozen=True)
-class FaultKind:
+class InjectionKind:
     """What a fault name means."""
 
     description: str
@@ -84,16 +84,16 @@ class FaultKind:
 
 
 def _wire(description: str, command: Damage, reply: Damage, *buses: str,
-          count: float = inf, **defaults: int) -> FaultKind:
-    return FaultKind(description, lambda p, r: WireAction(command, reply, p, r).switch,
-                     {**defaults, 'probability': 1.0, 'count': count}, buses)
+          count: float = inf, **defaults: int) -> InjectionKind:
+    return InjectionKind(description, lambda p, r: WireAction(command, reply, p, r).switch,
+                         {**defaults, 'probability': 1.0, 'count': count}, buses)
 
 
-def _on_command(description: str, damage: Damage, **defaults: int) -> FaultKind:
+def _on_command(description: str, damage: Damage, **defaults: int) -> InjectionKind:
     return _wire(description, damage, _intact, SPI, **defaults)
 
 
-def _on_reply(description: str, damage: Damage, **defaults: int) -> FaultKind:
+def _on_reply(description: str, damage: Damage, **defaults: int) -> InjectionKind:
     return _wire(description, _intact, damage, SPI, **defaults)
 
 
@@ -144,7 +144,7 @@ def _encoder(board: Any, parameters: Parameters) -> Any:
     return board.motors[parameters['motor']].encoder
 
 
-FAULTS: dict[str, FaultKind] = {
+FAULTS: dict[str, InjectionKind] = {
     'command_bit_flip': _on_command('bits of commands are inverted', _flipped, bits=1),
     'reply_bit_flip': _on_reply('bits of replies are inverted', _flipped, bits=1),
     'crc_word_swap': _on_reply('the checksum of replies has its words exchanged',
@@ -160,46 +160,46 @@ FAULTS: dict[str, FaultKind] = {
     'board_lost': _wire('every transfer is lost: cable off, or board without power', _lost, _lost,
                         SPI, CAN),
     'stale_reply': _on_reply('the last reply is repeated', _first_of_all),
-    'stale_index': FaultKind('the reported command index stands still', _while(
+    'stale_index': InjectionKind('the reported command index stands still', _while(
         lambda board, p, on: setattr(board, 'index_frozen', on)), buses=(SPI,)),
-    'stale_timestamp': FaultKind('the reported timestamp stands still', _while(
+    'stale_timestamp': InjectionKind('the reported timestamp stands still', _while(
         lambda board, p, on: setattr(board, 'timestamp_frozen', on)), buses=(SPI,)),
-    'timestamp_near_wrap': FaultKind(
+    'timestamp_near_wrap': InjectionKind(
         'the clock jumps to shortly before its 16-bit wrap at 65.536 s',
         _once(lambda board, p: board.set_uptime(65.536 - p['lead'])), {'lead': 0.05}, (SPI,)),
-    'clock_overflow': FaultKind(
+    'clock_overflow': InjectionKind(
         'the clock jumps to shortly before the overflow at 1073.74 s',
         _once(lambda board, p: board.set_uptime(
             board.profile.clock_wrap_us * 1e-6 - p['lead'])), {'lead': 0.05}, (SPI,)),
-    'watchdog_trip': FaultKind('the board trips as if the host had been silent', _once(
+    'watchdog_trip': InjectionKind('the board trips as if the host had been silent', _once(
         lambda board, p: board.trip(BoardError.RECEIVE_TIMEOUT))),
-    'board_reset': FaultKind('the firmware restarts in motion: ready drops, position re-zeroed',
-                             _once(lambda board, p: board.power_cycle())),
-    'alignment_failure': FaultKind('the rotor slips while aligning', _while(
+    'board_reset': InjectionKind('the firmware restarts in motion: ready drops, re-zeroed', _once(
+        lambda board, p: board.power_cycle())),
+    'alignment_failure': InjectionKind('the rotor slips while aligning', _while(
         lambda board, p, on: setitem(board.alignment_fails, p['motor'], on)), {'motor': 0}),
-    'index_missing': FaultKind('index pulses are not seen', _while(
+    'index_missing': InjectionKind('index pulses are not seen', _while(
         lambda board, p, on: setattr(_encoder(board, p), 'index_hidden', on)), {'motor': 0}),
-    'encoder_fault': FaultKind('the board reports an encoder error', _once(
+    'encoder_fault': InjectionKind('the board reports an encoder error', _once(
         lambda board, p: board.trip((BoardError.ENCODER_1, BoardError.ENCODER_2)[p['motor']])),
         {'motor': 0}),
-    'lost_counts': FaultKind(
+    'lost_counts': InjectionKind(
         'the encoder misses counts: the position is wrong from then on',
         _once(lambda board, p: _encoder(board, p).slip(-p['counts'])), {'motor': 0, 'counts': 64}),
-    'rollover': FaultKind('the turn counter passes 128 turns', _once(
+    'rollover': InjectionKind('the turn counter passes 128 turns', _once(
         lambda board, p: _encoder(board, p).slip(128 * _encoder(board, p).counts_per_turn)),
         {'motor': 0}),
-    'driver_fault': FaultKind('the power stage reports a fault', _once(
+    'driver_fault': InjectionKind('the power stage reports a fault', _once(
         lambda board, p: board.trip(BoardError.OTHER))),
-    'swapped_boards': FaultKind('the chip-selects of two boards are exchanged', _while(
+    'swapped_boards': InjectionKind('the chip-selects of two boards are exchanged', _while(
         lambda rack, p, on: rack.swap(p['board'], p['other'])), {'other': 1}),
-    'can_bus_off': FaultKind('the CAN controller goes off the bus', _while(
+    'can_bus_off': InjectionKind('the CAN controller goes off the bus', _while(
         lambda board, p, on: board.set_bus_off(on)), buses=(CAN,)),
 }
 
 ON_RACK = frozenset({'swapped_boards'})      # these act on the rack, not on one board
 
 
-def check_fault(fault: Fault, buses: Sequence[str]) -> dict[str, Any]:
+def check_fault(fault: Injection, buses: Sequence[str]) -> dict[str, Any]:
     """Parameters of `fault`, defaults filled in; `buses` tells `spi` or `can` of every board."""
     kind = FAULTS.get(fault.name)
     if kind is None:
@@ -216,7 +216,7 @@ def check_fault(fault: Fault, buses: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
-def _check_parameters(fault: Fault, kind: FaultKind) -> None:
+def _check_parameters(fault: Injection, kind: InjectionKind) -> None:
     unknown = set(fault.parameters) - set(kind.defaults)
     if unknown:
         raise UnknownFault(f'{fault.name}: parameter {", ".join(sorted(unknown))}; known: '

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from armsense.boards.emulator.board import EmulatedBoard
 from armsense.boards.emulator.can_board import EmulatedCanBoard
 from armsense.boards.emulator.core import profile_by_name
-from armsense.boards.emulator.faults import check_fault, Fault, FAULTS, ON_RACK, Switch
+from armsense.boards.emulator.faults import check_fault, FAULTS, Injection, ON_RACK, Switch
 from armsense.boards.emulator.motor import MotorPhysics
 from armsense.model import ArmConfig, JointConfig
 
@@ -27,7 +27,7 @@ class FaultEvent(NamedTuple):
     """A fault that began or ended."""
 
     time: float      # [s]
-    fault: Fault
+    fault: Injection
     active: bool
 
 
@@ -35,7 +35,7 @@ class BoardRack:
     """N boards of one kind, stepped together; motors 2 i and 2 i + 1 belong to board i."""
 
     def __init__(self, boards: Sequence[EmulatedBoard] | Sequence[EmulatedCanBoard],
-                 faults: Iterable[Fault] = (), seed: int = 0) -> None:
+                 faults: Iterable[Injection] = (), seed: int = 0) -> None:
         """Put boards, all SPI or all CAN, into a rack; `seed` is of the fault injector."""
         self.boards = tuple(boards)
         self.time = 0.0                          # [s] emulated
@@ -46,7 +46,7 @@ class BoardRack:
         self._motors = [(board, slice(2 * k, 2 * k + 2)) for k, board in enumerate(boards)]
         self._seed = seed
         self._route = list(range(len(self.boards)))
-        self._queue: list[tuple[float, int, Fault, Switch, bool]] = []
+        self._queue: list[tuple[float, int, Injection, Switch, bool]] = []
         self._order = count()
         self._next = inf                         # [s] time of the first queued event
         self._steps = 0
@@ -55,7 +55,7 @@ class BoardRack:
         for fault in faults:
             self.inject(fault)
 
-    def inject(self, fault: Fault) -> None:
+    def inject(self, fault: Injection) -> None:
         """Schedule a fault; one whose start has passed begins with the next step."""
         parameters = check_fault(fault, [board.bus for board in self.boards])
         random = Random(f'{self._seed}/{next(self._order)}/{fault.name}/{fault.board}')
@@ -109,7 +109,7 @@ class BoardRack:
         """Unsafe frames seen by all boards."""
         return sum(board.unsafe.total for board in self.boards)
 
-    def _push(self, time: float, fault: Fault, switch: Switch, active: bool) -> None:
+    def _push(self, time: float, fault: Injection, switch: Switch, active: bool) -> None:
         heappush(self._queue, (time, next(self._order), fault, switch, active))
         self._next = self._queue[0][0]
 
@@ -140,7 +140,7 @@ class ArmRack:
     """The emulated boards of a whole arm: joints on one side, frames on the other."""
 
     def __init__(self, config: ArmConfig, bus: str = 'spi', *, seed: int = 0,
-                 alignment: float = 3.0, noise: bool = True, faults: Iterable[Fault] = (),
+                 alignment: float = 3.0, noise: bool = True, faults: Iterable[Injection] = (),
                  limits: tuple[Sequence[float], Sequence[float]] | None = None) -> None:
         """Make the boards that the arm file names, on the bus 'spi' or 'can'.
 
