@@ -22,8 +22,10 @@ def started(folder, module):
     (package / 'slow_node.py').write_text(module)
     script.write_text(SCRIPT)
     path = os.pathsep.join([str(folder), os.environ.get('PYTHONPATH', '')])
+    # Whoever runs the tests in the background ignores SIGINT, and so would the child.
     return subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                             env={**os.environ, 'PYTHONPATH': path})
 
 
