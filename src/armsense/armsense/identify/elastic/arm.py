@@ -28,7 +28,7 @@ from armsense.identify.estimation.base_parameters import (
 from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
-from armsense.identify.signals.filters import in_band, Motion, motion, torque_band
+from armsense.identify.signals.filters import in_band, Motion, motion, period_in_band, torque_band
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
@@ -157,15 +157,17 @@ def identify_actuators(recordings: Sequence[ElasticRecording], model: Arm) -> Ac
     cables = cable_joints(config)
     names = tuple(f'{term}{k + 1}' for term in TERMS for k in range(model.n)) + tuple(
         f'cable{k + 1}' for k in cables)
-    columns, torques = [], []
+    columns, torques, periods = [], [], []
     for recording in recordings:
         band = torque_band(recording.motor_side())
         A, y = actuator_columns(recording, config, inertia, cables, BAND * band)
         columns.append(in_band(A, band, recording.rate))
         torques.append(in_band(y, band, recording.rate))
+        periods.append(period_in_band(recording.motor_side(), band))
     base = base_parameters(np.concatenate([A.reshape(-1, len(names)) for A in columns]), names,
                            prefer=names)
-    found = estimate_base(base, columns, torques, _weights(base.independent, columns, torques))
+    found = estimate_base(base, columns, torques, _weights(base.independent, columns, torques),
+                          periods=periods)
     value = dict(zip(base.names, found.values, strict=True))
     parts = {term: np.array([value.get(f'{term}{k + 1}', 0.0) for k in range(model.n)])
              for term in TERMS}

@@ -32,9 +32,9 @@ from scipy import linalg
 from armsense.errors import BadValue
 from armsense.identify.estimation.training import Training
 from armsense.identify.friction.columns import DriveColumns, TERMS
-from armsense.identify.signals.filters import in_band, Motion, resting, thinned
+from armsense.identify.signals.filters import in_band, Motion, period_in_band, resting, thinned
 from armsense.identify.signals.methods import METHODS
-from armsense.identify.signals.recording import find_period, Recording, shift
+from armsense.identify.signals.recording import Recording, shift
 from armsense.model.arm import Arm
 from armsense.types import Array
 
@@ -146,9 +146,7 @@ class Prepared:
     @functools.cached_property
     def periods(self) -> list[float]:
         """Of the motions in samples of the columns; inf: does not repeat."""
-        return [(find_period(r) or np.inf) * r.rate
-                / thinned(len(r.t), self.training.cutoff, r.rate).step
-                for r in self.training.working]
+        return [period_in_band(r, self.training.cutoff) for r in self.training.working]
 
     def with_load(self, theta: Array, terms: tuple[str, ...], gravity: Array,
                   smoothing: float) -> Prepared:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import signal, stats
 
 from armsense.errors import BadValue
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import find_period, Recording
 from armsense.schema import check_known
 from armsense.types import Array
 
@@ -71,6 +71,12 @@ def in_band(x: Array, cutoff: float, rate: float) -> Array:
     if len(busy):
         out[:, busy] = low_pass(flat[:, busy], cutoff, rate)
     return np.asarray(out.reshape(x.shape)[keep])
+
+
+def period_in_band(recording: Recording, cutoff: float) -> float:
+    """Period of a motion in samples of `in_band`; inf: it does not repeat."""
+    step = thinned(len(recording.t), cutoff, recording.rate).step
+    return float((find_period(recording) or np.inf) * recording.rate / step)
 
 
 def decimate(recording: Recording, rate: float) -> Recording:
