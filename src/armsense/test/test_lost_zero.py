@@ -193,13 +193,13 @@ def test_a_fault_just_after_enabling_is_no_board_that_reset(disabled, starting):
     """A board's reply still tells of the time when the driver itself had switched it off."""
     arm = SmallArm().start()
     driver = arm.driver
-    driver.fail(modes.Injection(FaultKind.TWO_CONTROLLERS))
+    driver.fail(modes.Fault(FaultKind.TWO_CONTROLLERS))
     arm.run(0.2)
     assert driver.clear_fault().success
     arm.run(disabled * DT)
     assert driver.enable().success
     arm.run(starting * DT)
-    driver.fail(modes.Injection(FaultKind.TWO_CONTROLLERS))
+    driver.fail(modes.Fault(FaultKind.TWO_CONTROLLERS))
     arm.run(0.05)
     assert driver.mode == Mode.DAMPING
     assert driver.fault.kind is FaultKind.TWO_CONTROLLERS
