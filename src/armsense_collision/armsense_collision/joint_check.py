@@ -79,6 +79,8 @@ class JointCheck:
         else:
             message = self._stream.take_latest()
         if message is None:
+            if self._stream.deserted:     # its last word is not true for ever
+                self._joints = self._joints._replace(valid=False)
             return False
         self._joints = _side(message)
         new = message.collision_seq > self._announced
