@@ -1,6 +1,5 @@
 """Arms with springs, cables, gauges and unknown torque constants against their truth."""
 
-
 import numpy as np
 import pytest
 
