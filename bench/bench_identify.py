@@ -30,7 +30,7 @@ import numpy as np
 from armsense.errors import ArmsenseError
 from armsense.identify.estimation.feasible import link_bounds, solve_feasible
 from armsense.identify.robot_file import RobotFile
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from bench.figaroh_comparison import (
     best,
     compare_base,
@@ -91,7 +91,7 @@ def measure_bag(data: Data, result: dict[str, Any], rows: list[Row]) -> None:
     wall, cpu = [], []
     for _ in range(REPEATS):
         clock = time.perf_counter(), time.process_time()
-        report = run(Subject.of_arm('laas4'), [bag]).result
+        report = run(Setup.of_arm('laas4'), [bag]).result
         wall.append(time.perf_counter() - clock[0])
         cpu.append(time.process_time() - clock[1])
     result |= {'bag_to_model_s': round(min(wall), 3), 'bag_to_model_cpu_s': round(min(cpu), 3)}
@@ -137,7 +137,7 @@ def sdp_seconds(folder: Path, notes: list[str]) -> dict[str, float]:
         robot = RobotFile.read(ROOT / 'config' / 'robots' / f'{name}.yaml')
         files = sorted(place.glob(pattern)) if pattern else [place]
         try:
-            report = run(Subject.of_robot(robot, files[0]), files[:1]).result
+            report = run(Setup.of_robot(robot, files[0]), files[:1]).result
             found[name] = float(report['step_seconds']['consistent model'])
         except ArmsenseError as error:
             notes.append(f'{name}: {error}')

@@ -21,7 +21,7 @@ import numpy as np
 from armsense.errors import ArmsenseError
 from armsense.identify.payload import identify_payload
 from armsense.identify.robot_file import RobotFile
-from armsense.jobs.identify_job import pooled, read_recording, run, Subject
+from armsense.jobs.identify_job import pooled, read_recording, run, Setup
 from bench.encoder_stiffness import ElasticRobotFile, stiffnesses
 from bench.report import emit
 
@@ -69,7 +69,7 @@ def _remark(report: dict[str, Any]) -> str:
 
 def split(name: str, folder: Path, goal: float) -> tuple[dict[str, Any], list[Row]]:
     """One recording, training and validation windows."""
-    report = run(Subject.of_robot(_robot(name), folder), [folder]).result
+    report = run(Setup.of_robot(_robot(name), folder), [folder]).result
     return report, [(name, report['validation_percent'], goal, _remark(report))]
 
 
@@ -90,19 +90,19 @@ def single(goal: float) -> Callable[[str, Path], tuple[Any, list[Row]]]:
 def ur10e(name: str, folder: Path) -> tuple[Any, list[Row]]:
     robot = _robot(name)
     data = folder / 'ur-20_02_10-30sec_12harm.csv'
-    subject = Subject.of_robot(robot, data)
-    job = run(subject, [data])
+    setup = Setup.of_robot(robot, data)
+    job = run(setup, [data])
     model, report = job.model, job.result
     errors: dict[str, dict[str, Any]] = {}
     unseen = {'40s': '*40sec*', '50s': '*50sec*', '20s': '*20sec*', 'ptp': '*ptp*'}
     for key, pattern in unseen.items():
-        recording, _ = read_recording(next(folder.glob(pattern)), subject)
+        recording, _ = read_recording(next(folder.glob(pattern)), setup)
         errors[key] = pooled(model, robot.validation(recording, False))
     result: dict[str, Any] = {key: _two(error['validation_percent'])
                               for key, error in errors.items()}
     joints = [np.mean(errors[key]['validation_joint_percent']) for key in ('40s', '50s')]
     result['mean_joint'] = _two(float(np.mean(joints)))
-    loaded, empty = (_moving(read_recording(folder / f'ur-20_01_31-{which}.csv', subject)[0])
+    loaded, empty = (_moving(read_recording(folder / f'ur-20_01_31-{which}.csv', setup)[0])
                      for which in ('load', 'unload'))
     payload = identify_payload(model, loaded, empty)
     result['payload_kg'] = [round(x, 2) for x in (payload.mass, *payload.interval)]

@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 
 from armsense.errors import ArmsenseError
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
 from armsense.share import arm_names
 from armsense.sim.closed_loop import ClosedLoop
@@ -30,7 +30,7 @@ def runs() -> dict[str, Array]:
     with tempfile.TemporaryDirectory() as folder:
         bag = write_bag(Path(folder, 'bag'), record(20.0).identification)
         out = Path(folder, 'model.yaml')
-        run(Subject.of_arm('laas4'), [bag]).model_file().write(out)
+        run(Setup.of_arm('laas4'), [bag]).model_file().write(out)
         # Padding of messages is whatever memory held: the bag's hash differs from run to run.
         lines = [line for line in out.read_text().splitlines() if folder not in line
                  and 'sha256:' not in line and not line.strip().startswith('date:')]

@@ -9,7 +9,7 @@ import tempfile
 from types import FrameType
 from typing import Any
 
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
 from armsense.sim.closed_loop import ClosedLoop
 from bench.identify_bag import write_bag
@@ -48,6 +48,6 @@ def bag_path(source: Path) -> set[str]:
     """From a bag of motor states to the model that the nodes read."""
     with tempfile.TemporaryDirectory() as folder:
         bag = write_bag(Path(folder, 'bag'), record(SECONDS).identification)
-        subject = Subject.of_arm('laas4')
+        setup = Setup.of_arm('laas4')
         out = Path(folder, 'model.yaml')
-        return files_of(lambda: run(subject, [bag]).model_file().write(out), source)
+        return files_of(lambda: run(setup, [bag]).model_file().write(out), source)

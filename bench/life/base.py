@@ -26,7 +26,7 @@ class Base:
         assert config.load_cells is not None
         self._cells = SimulatedCells(config.load_cells, seed)
         self._valid = np.ones(len(config.load_cells.positions), bool)
-        self._model, self._told = model, 0.0
+        self._model, self._payload = model, 0.0
         self.detections: list[float] = []          # [s]
         self.loads: dict[str, tuple[Array, float]] = {}     # wrench (6,) on the plate, until [s]
         self._count = 0
@@ -41,12 +41,12 @@ class Base:
 
     def restart(self) -> None:
         """The watcher's program begins anew: what the cells carry at its first rest is zero."""
-        self.monitor = BaseMonitor(self._model.with_payload(self._told))
+        self.monitor = BaseMonitor(self._model.with_payload(self._payload))
         self.result: BaseResult | None = None
         self.heard = -math.inf                     # [s] when the last state came
 
     def set_payload(self, mass: float) -> None:
-        self._told = mass
+        self._payload = mass
         self.monitor.set_model(self._model.with_payload(mass))
 
     def zero(self) -> None:

@@ -319,7 +319,7 @@ class Loop:
         heard = self.time - self._heard <= SILENCE
         self.command = self.controller.step(
             self.state, self._residual if heard else None, collision, self.dt,
-            self._told_lasting(heard))
+            self._lasting_contacts(heard))
         self.stepped = True
         self._send(as_floats(self.command))
 
@@ -350,7 +350,7 @@ class Loop:
         self._collision_seq = self.driver.seq
         self.driver.report_collision(self.driver.seq)
 
-    def _told_lasting(self, heard: bool) -> str:
+    def _lasting_contacts(self, heard: bool) -> str:
         """Contacts that last as the controller hears of them."""
         texts = (self._lasting if heard else '', '' if self.base is None else self.base.lasting)
         return '; '.join(filter(None, texts))

@@ -51,14 +51,14 @@ class World(Loop):
 
     def clear(self) -> Any:
         """An honest user: what an answer asks for is done before the next one is asked for."""
-        self._heed()
+        self._do_what_was_asked()
         answer = self.driver.clear_fault()
         self._asked = '' if answer.success else answer.message
         if answer.success or answer.message.startswith('emergency_stop cleared'):
             self.stopped = False
         return answer
 
-    def _heed(self) -> None:
+    def _do_what_was_asked(self) -> None:
         asked, self._asked = self._asked, ''
         if 'home' in asked:
             self.carry_home()

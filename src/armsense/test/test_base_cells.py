@@ -1,4 +1,4 @@
-"""Cells that lie, swapped cells, calibration."""
+"""Wrong cells, swapped cells, calibration."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def felt_run(samples=600, seed=1):
 
 
 @pytest.mark.parametrize('cells', [SQUARE, HEXAGON])
-@pytest.mark.parametrize('liar', [0, 2, 3])
-def test_a_lying_cell_is_named(cells, liar):
+@pytest.mark.parametrize('wrong', [0, 2, 3])
+def test_a_wrong_cell_is_named(cells, wrong):
     layout = CellLayout.upright(cells)
-    rng = np.random.default_rng(liar)
+    rng = np.random.default_rng(wrong)
     checker = CellChecker(layout, 0.02)
     bias = checker._parity.T @ rng.uniform(-3, 3, len(checker._parity))
     sound = felt_run() @ layout.spread.T + bias + 0.02 * rng.standard_normal((600, len(cells)))
@@ -34,10 +34,10 @@ def test_a_lying_cell_is_named(cells, liar):
         assert checker.step(force, felt) is None
     for k in range(200):
         force = sound[k].copy()
-        force[liar] += 1.0
+        force[wrong] += 1.0
         fault = checker.step(force, felt_run()[k])
     assert fault is not None
-    assert fault.cell == liar
+    assert fault.cell == wrong
     assert fault.error == pytest.approx(1.0, rel=0.15)
     assert fault.contrast > 2.0
 

@@ -1,4 +1,4 @@
-"""Contacts located from joints and base; liars named. Truth: virtual work and rigid geometry."""
+"""Contacts located, wrong sensors named, from joints and base. Truth: virtual work, geometry."""
 
 from __future__ import annotations
 
@@ -222,14 +222,14 @@ def test_fusion_needs_something_to_work_with(arm):
         ContactFusion(model, layout, joint, base, links=('elbow',))
 
 
-# -- liars -------------------------------------------------------------------------------------
+# -- wrong sensors ---------------------------------------------------------------------------
 
 def noisy(model, layout, rng, tau, felt):
     return (tau + TAU_NOISE * rng.standard_normal(7),
             felt + layout.collect @ (CELL_NOISE * rng.standard_normal(4)))
 
 
-def test_an_encoder_that_lies_is_named(arm):
+def test_a_wrong_encoder_is_named(arm):
     model, layout, joint, base = arm
     explainer = Explainer(model, layout, joint, base)
     rng = np.random.default_rng(3)
@@ -237,21 +237,21 @@ def test_an_encoder_that_lies_is_named(arm):
     zero = np.zeros(7)
     for _ in range(40):
         true = rng.uniform(-1.2, 1.2, 7)
-        liar = int(rng.integers(1, 6))
+        faulty = int(rng.integers(1, 6))
         read = true.copy()
-        read[liar] += rng.choice([-1, 1]) * 0.12
+        read[faulty] += rng.choice([-1, 1]) * 0.12
         # The motors hold the true pose; the models take the pose that is read.
         tau = model.gravity_torque(read) - model.gravity_torque(true)
         felt = layout.felt(model.base_wrench(true, zero, zero)
                            - model.base_wrench(read, zero, zero))
         found = explainer.explain(read, *noisy(model, layout, rng, tau, felt)).best
-        right += found.kind == 'encoder' and found.name == f'joint{liar + 1}'
-        wrong += found.kind != 'nothing' and found.name != f'joint{liar + 1}'
+        right += found.kind == 'encoder' and found.name == f'joint{faulty + 1}'
+        wrong += found.kind != 'nothing' and found.name != f'joint{faulty + 1}'
     assert right >= 31        # where the joint hardly carries anything, a wrong angle cannot show
     assert wrong <= 2
 
 
-def test_a_cell_that_lies_is_named(arm):
+def test_a_wrong_cell_is_named(arm):
     model, layout, joint, base = arm
     explainer = Explainer(model, layout, joint, base)
     rng = np.random.default_rng(5)
@@ -264,7 +264,7 @@ def test_a_cell_that_lies_is_named(arm):
         assert found.probability > 0.9
 
 
-def test_a_drive_that_lies_is_named(arm):
+def test_a_wrong_drive_is_named(arm):
     model, layout, joint, base = arm
     explainer = Explainer(model, layout, joint, base)
     rng = np.random.default_rng(7)

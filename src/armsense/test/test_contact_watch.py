@@ -1,4 +1,4 @@
-"""Joints and base together on a simulated arm: contacts are located, liars are named."""
+"""Joints and base together on a simulated arm: contacts are located, wrong sensors are named."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_contact_that_has_ended_is_not_taken_from_the_next(bench):
 
 
 @pytest.mark.parametrize('joint', range(4))
-def test_a_drive_that_lies_is_named(bench, joint):
+def test_a_wrong_drive_is_named(bench, joint):
     bench.torque[joint] = 1.5
     best = bench.look().best
     assert (best.kind, best.name) == ('drive', f'joint{joint + 1}')

@@ -12,9 +12,9 @@ import pytest
 
 from armsense.control import ArmState, board_torque, Command, Limiter, Switcher
 from armsense.control.config import ControllerConfig
-from armsense.control.course import Segment
 from armsense.control.goal import Goal
 from armsense.control.motion_controller import MotionController
+from armsense.control.trajectory_queue import Segment
 from armsense.model import Arm
 from armsense.trajectory import Limits
 from bench.motions import fourier_test
@@ -139,8 +139,8 @@ def test_switching_any_two_laws_in_motion_makes_no_torque_step(name):
 
 def _drive(controller, path):
     goal = Goal(path, controller.config.tolerances(path.n), controller.limits.joints)
-    controller._course.goal = goal
-    controller._course._now = Segment(controller.time - 0.6, path, goal)
+    controller._queue.goal = goal
+    controller._queue._now = Segment(controller.time - 0.6, path, goal)
 
 
 def test_a_payload_comes_without_a_jump_and_is_then_carried():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armsense.jobs import identify_job
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model.model_file import ModelFile
 from armsense.report.page import write_all
 from bench.synthetic_elastic import SyntheticElasticArm
@@ -21,7 +21,7 @@ def test_springs_are_found_and_stand_in_model_and_report(tmp_path, monkeypatch):
                         lambda path, config, topic, window: ([recording], ()))
     bag = tmp_path / 'bag.mcap'
     bag.write_bytes(b'')
-    job = run(Subject.of_arm('biorob'), [bag])
+    job = run(Setup.of_arm('biorob'), [bag])
     write_all(job, tmp_path / 'model.yaml')
     file = ModelFile.read(tmp_path / 'model.yaml', 'biorob')
     stiffness = [drive.stiffness for drive in file.drives.values()]

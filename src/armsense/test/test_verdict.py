@@ -9,7 +9,13 @@ import pytest
 
 from armsense.cli import tasks
 from armsense.identify.identify import identify
-from armsense.jobs.identify_job import Identification, JointErrors, Subject, summary, verdict
+from armsense.jobs.identify_job import (
+    Identification,
+    JointErrors,
+    Setup,
+    summary,
+    verdict,
+)
 from armsense.report import page
 from armsense.report.content import content
 from armsense.report.evidence import Evidence
@@ -68,7 +74,7 @@ def test_result_and_report_say_the_same():
     result = summary(model, noisy[1:], [], 1.0)
     assert result['validation_percent'] < 1.0
     assert result['grade'] == 'poor'
-    job = Identification(Subject.of_arm('laas4'), model, (noisy[0],), (noisy[1],), (), (), result)
+    job = Identification(Setup.of_arm('laas4'), model, (noisy[0],), (noisy[1],), (), (), result)
     facts = content(job, Evidence.of(job))
     assert facts['verdict']['grade'] == 'poor'
     assert facts['verdict']['sentence'].startswith('Do not use it: joint4 is not explained')

@@ -15,7 +15,7 @@ def test_loop_converges_and_keeps_every_round(tmp_path, monkeypatch, capsys):
         driven.append(model)
         bag.mkdir()
 
-    def recorded(path, subject):
+    def recorded(path, setup):
         return arm.record(len(driven)), ()
 
     monkeypatch.setattr(iterate, 'drive', drive)

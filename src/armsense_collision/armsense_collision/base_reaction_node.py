@@ -2,7 +2,7 @@
 
 One `motor_states` message makes one step; the newest `load_cells` message goes with it. Everything
 that decides is in `BaseMonitor`. With `fusion` the joint residual is compared with that of the
-base: contacts go to the topic `contact` with link, point and force, liars to `diagnostics`.
+base: contacts go to `contact` with link, point and force, wrong sensors to `diagnostics`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The joint residual beside the base residual: fused contacts, and liars by name."""
+"""The joint residual beside the base residual: fused contacts, and wrong sensors by name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JointCheck:
         self._announced = 0
         self._event = (0, 0)          # seq, stamp
         self._looked = 0              # seq of the event that has been looked at
-        self._liar: Cause | None = None
+        self._wrong: Cause | None = None
 
     def step(self, q: np.ndarray, base: BaseResult, seq: int, stamp: int,
              dt: float) -> Finding | None:
@@ -56,15 +56,15 @@ class JointCheck:
             reading.residual, base.threshold, reading.valid, bool(base.lasting.any())), event, dt)
         if explanation is None:
             return None
-        lies = explanation.best.kind in UNITS and explanation.consistent
-        self._liar = explanation.best if lies else None
+        found = explanation.best.kind in UNITS and explanation.consistent
+        self._wrong = explanation.best if found else None
         first, self._looked = self._looked != self._event[0], self._event[0]
         return Finding(explanation, *self._event, first)
 
     def health(self) -> Health:
         """What the comparison says."""
-        if self._liar is not None:
-            return Health('joints and cells', describe(self._liar), Level.ERROR)
+        if self._wrong is not None:
+            return Health('joints and cells', describe(self._wrong), Level.ERROR)
         if not self._joints.valid:
             return Health('joints and cells', 'not compared: no valid joint residual', Level.WARN)
         return Health('joints and cells', 'nothing contradicts')
@@ -89,7 +89,7 @@ class JointCheck:
 
 
 def describe(cause: Cause) -> str:
-    """A liar for people."""
+    """A wrong sensor in words."""
     size = f'by {abs(cause.size):.2g} {UNITS[cause.kind]}'
     if cause.kind == 'cell':
         return f'load cell {cause.name} is wrong {size}: the joints do not feel it'

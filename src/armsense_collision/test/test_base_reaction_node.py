@@ -183,8 +183,8 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
     assert yaml.safe_load(file.read_text()) == {'constant': [1.5, 0.6, 0.6]}
 
 
-def test_fused_contact_liar_and_markers(tester):
-    """The tester is the joint observer: residuals of a true push, then of a drive that lies."""
+def test_fused_contact_wrong_drive_and_markers(tester):
+    """The tester is the joint observer: residuals of a push, then of a wrong drive."""
     arm = SmallArm(tester)
     residuals = StreamPublisher(tester, Residual, 'residual', 4)
     contacts = DirectSubscription(tester, Collision, 'contact', event_qos())

@@ -84,8 +84,8 @@ class DriverNode(LoopNode, Generic[Driver]):
         """Make the topics around an arbiter of `n` joints."""
         self._driver = driver
         driver.wants_enable = self._settings.enable_on_start
-        self._told_mode: tuple[Mode, Fault | None, str] | None = None
-        self._told_zero: str | None = None     # why positions are wrong
+        self._published_mode: tuple[Mode, Fault | None, str] | None = None
+        self._published_zero: str | None = None     # why positions are wrong
         self._states = StreamPublisher(self, MotorStates, 'motor_states', n, lengths, 'base_link',
                                        qos)
         self._commands = StreamSubscription(self, MotorCommands, 'motor_commands', n, qos=qos)
@@ -116,7 +116,7 @@ class DriverNode(LoopNode, Generic[Driver]):
         with self._lock:
             self.driver.let_go()
             self._last_words()
-            self._tell_mode()
+            self._publish_mode()
         self._mode_publisher.wait_for_all_acked(LAST_WORDS)
 
     def _take_up(self) -> None:
@@ -129,7 +129,7 @@ class DriverNode(LoopNode, Generic[Driver]):
 
     # -- the loop ----------------------------------------------------------------------------
 
-    def _heed(self) -> None:
+    def _take_requests(self) -> None:
         """What others have said since the last cycle; under the lock, before the next one."""
         driver = self.driver
         for collision in self._collisions.drain():
@@ -169,17 +169,17 @@ class DriverNode(LoopNode, Generic[Driver]):
 
     # -- mode, services and health -------------------------------------------------------------
 
-    def _tell_mode(self) -> None:
+    def _publish_mode(self) -> None:
         """Publish mode, fault and whether positions are wrong if they have changed."""
         driver = self.driver
-        if driver.lost_zero != self._told_zero:
-            self._told_zero = driver.lost_zero
-            self._lost_zero.publish(String(data=self._told_zero))
+        if driver.lost_zero != self._published_zero:
+            self._published_zero = driver.lost_zero
+            self._lost_zero.publish(String(data=self._published_zero))
         fault = driver.fault
         why = driver.why_not_enabled() if fault or driver.mode == Mode.DAMPING else ''
-        if (driver.mode, fault, why) == self._told_mode:
+        if (driver.mode, fault, why) == self._published_mode:
             return
-        self._told_mode = (driver.mode, fault, why)
+        self._published_mode = (driver.mode, fault, why)
         message = DriverMode(mode=int(driver.mode), fault=fault.name if fault else '',
                              explanation=why)
         message.stamp.sec, message.stamp.nanosec = divmod(self._stamp_ns(), 10**9)

@@ -143,9 +143,9 @@ class MotorBoardNode(DriverNode[ArmDriver]):
         with self._lock:
             if not self._settings.lockstep:    # there the loop itself has taken it
                 self._take_newest_command()
-            self._heed()
+            self._take_requests()
             reading = driver.cycle()
-            self._tell_mode()
+            self._publish_mode()
         if reading is None:
             return None
         dt = self._period if before is None else (driver.time_ns - before) * 1e-9

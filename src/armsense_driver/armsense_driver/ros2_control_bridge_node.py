@@ -88,7 +88,7 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         self._stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         with self._lock:
             self._take_newest_command()
-            self._heed()
+            self._take_requests()
             take = driver.watch if self._passive else driver.read
             try:
                 reading = take(message.name, message.position, message.velocity, message.effort,
@@ -102,7 +102,7 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
                 efforts = driver.efforts(reading)
                 self._limp = not any(efforts)
                 self._efforts.publish(Float64MultiArray(data=efforts))
-                self._tell_mode()
+                self._publish_mode()
 
     def _complain(self, lack: str) -> None:
         """Joint states of others, such as a gripper's, do not end the silence of the robot."""
@@ -120,7 +120,7 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         self.driver.silence(lack)
         if not self._passive:
             self._let_go()
-            self._tell_mode()
+            self._publish_mode()
 
     def _let_go(self) -> None:
         """Zero efforts, unless that is what the robot has."""

@@ -105,11 +105,11 @@ class IdentificationServerNode(Node):
         one = period(motion)
         bag = Path(self._file(goal.bag)) if goal.bag else None
         try:
-            yield from _told(self._run.approach(motion.start, cancelled))
+            yield from _with_feedback(self._run.approach(motion.start, cancelled))
             if bag is not None:
                 yield from self._run.record(bag)
             drive = self._run.drive(motion.trajectory(periods), cancelled)
-            begin = yield from _told(drive, lambda driven: RunExcitation.Feedback(
+            begin = yield from _with_feedback(drive, lambda driven: RunExcitation.Feedback(
                 progress=min(1.0, driven.seconds / (periods * one)),
                 period=min(periods, int(driven.seconds / one) + 1),
                 tracking_error=float(driven.tracking_error)))
@@ -250,7 +250,7 @@ def _baseline(path: str, model: Arm) -> np.ndarray | None:
     return np.asarray(np.hypot(known.mean, known.sigma))
 
 
-def _told(steps: Iterator[Any], feedback: Callable[[Driven], Any] | None = None) -> Steps:
+def _with_feedback(steps: Iterator[Any], feedback: Callable[[Driven], Any] | None = None) -> Steps:
     """The same steps with feedback in the words of the action, or without."""
     while True:
         try:

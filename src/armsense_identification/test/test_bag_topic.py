@@ -5,11 +5,11 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from armsense.cli.identify_command import _subject, parser
+from armsense.cli.identify_command import _setup, parser
 from armsense.errors import ArmsenseError, UnknownName
 from armsense.identify.robot_file import SourceConfig
 from armsense.jobs import identify_job
-from armsense.jobs.identify_job import recorded_motion, run, Subject
+from armsense.jobs.identify_job import recorded_motion, run, Setup
 from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.bag_reader import read_bag
 from armsense.recordings.bag_writer import BagWriter
@@ -34,7 +34,7 @@ def write_bag(folder, *topics):
 
 def test_the_only_arm_of_a_bag_is_found_in_its_namespace(tmp_path):
     bag = write_bag(tmp_path / 'bag', '/left/motor_states')
-    signals = read_bag(bag, Subject.of_arm('laas4').source, JOINTS)
+    signals = read_bag(bag, Setup.of_arm('laas4').source, JOINTS)
     np.testing.assert_allclose(signals.position[:, 1], 0.01 * np.arange(60))
 
 
@@ -111,7 +111,7 @@ def test_states_of_an_arm_with_more_joints_are_not_read(tmp_path):
 
 
 def subject_of(*arguments):
-    return _subject(parser().parse_args(['bag', *arguments]))
+    return _setup(parser().parse_args(['bag', *arguments]))
 
 
 def test_the_command_takes_a_topic():
@@ -121,8 +121,8 @@ def test_the_command_takes_a_topic():
 
 
 @pytest.mark.parametrize(('arm', 'reader', 'work'), [
-    ('tudor', 'read_strain', lambda bag, subject: recorded_motion(bag, subject)),
-    ('biorob', 'read_elastic', lambda bag, subject: run(subject, [bag]))])
+    ('tudor', 'read_strain', lambda bag, setup: recorded_motion(bag, setup)),
+    ('biorob', 'read_elastic', lambda bag, setup: run(setup, [bag]))])
 def test_every_reader_is_told_the_topic(tmp_path, monkeypatch, arm, reader, work):
     class Told(Exception):
         pass

@@ -35,7 +35,7 @@ class PageGuard:
         self._given = {host.strip().lower() for host in hosts if host.strip()}
         self._names = self._given | {'localhost', own, f'{own}.local'}
         self._tell = tell
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def refusal(self, headers: Mapping[str, str]) -> str | None:
         """Why a request is refused; None: it is not."""
@@ -72,9 +72,9 @@ class PageGuard:
 
     def say(self, what: str) -> None:
         """Tell a kind of breach, the first time only."""
-        if what not in self._told:
-            self._told.add(what)
-            self._tell(f'web page: {what} (told once)')
+        if what not in self._warned:
+            self._warned.add(what)
+            self._tell(f'web page: {what} (said once)')
 
     def _known(self, name: str | None) -> bool:
         with contextlib.suppress(ValueError):

@@ -114,7 +114,7 @@ def health(lines: dict[str, Health]) -> str:
     for name, line in sorted(lines.items()):
         level, message = line.level, line.message
         if newest - line.heard > SILENT:
-            level, message = STALE, f'silent since {newest - line.heard:.0f} s; before: {message}'
+            level, message = STALE, f'silent for {newest - line.heard:.0f} s; before: {message}'
         color, word = _LEVELS[min(level, STALE)]
         rows.append(f'<div>{pill(word, color)}<b>{escape(name)}</b><br>{escape(message)}</div>')
     return page(''.join(rows))

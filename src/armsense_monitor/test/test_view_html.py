@@ -9,7 +9,7 @@ def test_a_node_that_fell_silent_is_stale_whatever_it_said():
                    'recorder: bag': Health(0, '7 messages', heard=112.0)})
     dead, alive = text.split('recorder: bag')
     assert 'stale' in dead
-    assert 'silent since 12 s; before: enabled' in dead
+    assert 'silent for 12 s; before: enabled' in dead
     assert 'stale' not in alive
     assert 'silent' not in alive
 

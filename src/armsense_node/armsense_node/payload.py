@@ -36,20 +36,20 @@ class PayloadTopic:
     def __init__(self, node: Node, model: Arm) -> None:
         """Listen; the model is that of the arm with an empty tool."""
         self._node, self._empty = node, model
-        self._told: deque[Arm] = deque(maxlen=1)
+        self._newest: deque[Arm] = deque(maxlen=1)
         self._mass = 0.0   # [kg] as told last
         node.create_subscription(InertiaStamped, TOPIC, self._on_payload, latched_qos())
 
     def changed(self) -> Arm | None:
         """The arm with its new payload, once; None: as before."""
-        return self._told.pop() if self._told else None
+        return self._newest.pop() if self._newest else None
 
     def _on_payload(self, message: InertiaStamped) -> None:
         log = self._node.get_logger()
         if message.inertia.m == self._mass == 0.0:
             return                       # a controller starts: the tool is as empty as before
         try:
-            self._told.append(carrying(self._empty, message))
+            self._newest.append(carrying(self._empty, message))
         except ArmsenseError as error:
             log.error(f'{TOPIC}: {error}')
             return

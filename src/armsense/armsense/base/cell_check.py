@@ -34,7 +34,7 @@ SAMPLES = 500          # kept
 FEWEST = 50            # for a judgement
 LEAST_CHANGE = 20      # of the prediction, in standard deviations of the felt wrench
 JUDGE_EVERY = 2000     # cycles between two judgements of the layout
-DECIDED = 2.0          # contrast from which a lying cell is left out
+DECIDED = 2.0          # contrast from which a wrong cell is left out
 
 
 class CellFault(NamedTuple):

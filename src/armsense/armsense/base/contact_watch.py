@@ -1,6 +1,6 @@
 """Joints and base check each other: which single cause explains both residuals?
 
-An arm at rest or in slow motion with residuals beyond noise has been touched, or something lies:
+An arm at rest or in slow motion with residuals beyond noise was touched, or a sensor is wrong:
 
 - contact: the joints up to a link and the base agree on one force (`fusion`);
 - encoder i reads an angle that is wrong by d: both models use it, so that

@@ -32,7 +32,7 @@ from armsense.excite import (
     SearchStep,
 )
 from armsense.excite.preview import preview_figure
-from armsense.jobs.files import check_target, refusals_told
+from armsense.jobs.files import check_target, explain_write_errors
 from armsense.model import Arm
 
 
@@ -95,7 +95,7 @@ def design(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         bar.update(task, completed=1.0)
     result.excitation.write(options.out)
     if figure is not None:
-        with refusals_told(figure.absolute().parent):
+        with explain_write_errors(figure.absolute().parent):
             preview_figure(result.excitation, model, figure)
     return _tell(result, options.out, console)
 

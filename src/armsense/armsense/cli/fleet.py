@@ -18,8 +18,8 @@ from armsense.cli.command import table
 from armsense.errors import ArmsenseError
 from armsense.identify.drift import judge
 from armsense.identify.model import IdentifiedModel
-from armsense.jobs.files import check_target, refusals_told
-from armsense.jobs.identify_job import recorded_motion, run, Subject
+from armsense.jobs.files import check_target, explain_write_errors
+from armsense.jobs.identify_job import recorded_motion, run, Setup
 from armsense.parallel import run_tasks
 from armsense.recordings.bag_files import BagFacts
 
@@ -46,20 +46,20 @@ class Found(NamedTuple):
     model: IdentifiedModel | None
 
 
-def run_fleet(subject: Subject, files: Sequence[Path], folder: Path, jobs: int,
+def run_fleet(setup: Setup, files: Sequence[Path], folder: Path, jobs: int,
               scheduler: str | None, tell: Callable[[int, int], None]) -> dict[str, Any]:
     """Identify every day, then judge every arm's first model on its later days.
 
     Models, reports and the table go to `folder`; `tell` is given steps done and in all.
     """
-    if subject.elastic:
-        raise ArmsenseError(f'{subject.arm.name} has elastic joints; a fleet is compared '
+    if setup.elastic:
+        raise ArmsenseError(f'{setup.arm.name} has elastic joints; a fleet is compared '
                             'by link-side torques, identify its bags one by one')
     all_days = days(files)
-    with refusals_told(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     check_target(folder / TABLE, TABLE)
-    work = functools.partial(identify_day, subject, folder.absolute())
+    work = functools.partial(identify_day, setup, folder.absolute())
     found: dict[str, Found] = {}
     for done, result in enumerate(run_tasks(work, all_days, jobs, scheduler), 1):
         found[result.day.name] = result
@@ -67,12 +67,12 @@ def run_fleet(subject: Subject, files: Sequence[Path], folder: Path, jobs: int,
     first: dict[str, IdentifiedModel] = {}     # of each arm; days are in order
     pairs = [(day, first.setdefault(day.arm, model)) for day in all_days
              if (model := found[day.name].model) is not None]
-    check = functools.partial(judge_day, subject)
+    check = functools.partial(judge_day, setup)
     for done, (name, verdict) in enumerate(run_tasks(check, pairs, jobs, scheduler), 1):
         found[name].record.update(verdict)
         tell(len(all_days) + done, 2 * len(all_days))
-    report = {'robot': subject.arm.name, 'days': [found[day.name].record for day in all_days]}
-    with refusals_told(folder):
+    report = {'robot': setup.arm.name, 'days': [found[day.name].record for day in all_days]}
+    with explain_write_errors(folder):
         (folder / TABLE).write_text(json.dumps(report, indent=1))
     return report
 
@@ -98,15 +98,15 @@ def _date(path: Path) -> str:
     return datetime.fromtimestamp(newest).strftime('%Y-%m-%d')
 
 
-def identify_day(subject: Subject, folder: Path, day: Day) -> Found:
+def identify_day(setup: Setup, folder: Path, day: Day) -> Found:
     """Model and report of one day; an error becomes part of the record."""
     from armsense.report.page import write_all
     record: dict[str, Any] = {'arm': day.arm, 'date': day.date,
                               'files': [path.name for path in day.files]}
     try:
-        job = run(subject, day.files)
+        job = run(setup, day.files)
         place = folder / day.name
-        with refusals_told(folder):
+        with explain_write_errors(folder):
             place.mkdir(exist_ok=True)
         write_all(job, place / 'model.yaml')
     except ArmsenseError as error:
@@ -121,12 +121,12 @@ def identify_day(subject: Subject, folder: Path, day: Day) -> Found:
     return Found(day, record, job.model)
 
 
-def judge_day(subject: Subject,
+def judge_day(setup: Setup,
               task: tuple[Day, IdentifiedModel]) -> tuple[str, dict[str, Any]]:
     """How the first model of an arm fits one day."""
     day, model = task
     errors = [model.validate(part) for path in day.files
-              for part in subject.training(recorded_motion(path, subject)[0])]
+              for part in setup.training(recorded_motion(path, setup)[0])]
     rms = np.sqrt(np.mean([np.square(e.rms) for e in errors], axis=0))
     drift = judge(model.model.joint_names, rms, model.train.rms)
     percent = float(np.sqrt(np.mean([e.percent ** 2 for e in errors])))

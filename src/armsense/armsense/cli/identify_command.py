@@ -25,7 +25,7 @@ from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
 from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.files import check_target, expand
-from armsense.jobs.identify_job import Identification, recorded_motion, run, Subject
+from armsense.jobs.identify_job import Identification, recorded_motion, run, Setup
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,28 +55,28 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     work = _fleet if options.fleet else _single
-    return answer('identify', lambda: work(options, _subject(options), console(options.json)),
+    return answer('identify', lambda: work(options, _setup(options), console(options.json)),
                   options.json, 'interrupted; nothing was written')
 
 
-def _subject(options: argparse.Namespace) -> Subject:
+def _setup(options: argparse.Namespace) -> Setup:
     """The robot, with the choices of the command line."""
-    subject = (Subject.of_robot(RobotFile.read(options.robot), expand(options.data)[0])
-               if options.robot else Subject.of_arm(options.arm))
+    setup = (Setup.of_robot(RobotFile.read(options.robot), expand(options.data)[0])
+               if options.robot else Setup.of_arm(options.arm))
     given: dict[str, Any] = {
         name: getattr(options, name) for name in ('estimator', 'preprocess')
         if getattr(options, name)}
-    source = dataclasses.replace(subject.source, topic=options.topic or subject.source.topic)
-    return subject._replace(source=source, options=dataclasses.replace(subject.options, **given))
+    source = dataclasses.replace(setup.source, topic=options.topic or setup.source.topic)
+    return setup._replace(source=source, options=dataclasses.replace(setup.options, **given))
 
 
-def _single(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+def _single(options: argparse.Namespace, setup: Setup, console: Console) -> dict[str, Any]:
     """One model of all recordings."""
     if options.out:
         check_target(options.out, 'model.yaml')
     with step_bar(transient=True) as bar:
         task = bar.add_task('', total=1.0)
-        job = run(subject, expand(options.data), expand(options.validate),
+        job = run(setup, expand(options.data), expand(options.validate),
                   lambda share, step: bar.update(task, completed=share, description=step))
         if options.out:
             bar.update(task, completed=0.9, description='writing the report')
@@ -87,7 +87,7 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
     result = dict(job.result)
     show(job, console)
     if options.payload:
-        loaded, _ = recorded_motion(options.payload, subject)
+        loaded, _ = recorded_motion(options.payload, setup)
         result['payload'] = find_payload(job.model, loaded, job.training[0])
         console.print(payload_words(result['payload']))
     if options.out:
@@ -95,11 +95,11 @@ def _single(options: argparse.Namespace, subject: Subject, console: Console) -> 
     return result
 
 
-def _fleet(options: argparse.Namespace, subject: Subject, console: Console) -> dict[str, Any]:
+def _fleet(options: argparse.Namespace, setup: Setup, console: Console) -> dict[str, Any]:
     """One model per arm and day."""
     with step_bar(transient=True) as bar:
         task = bar.add_task('identifying', total=None)
-        report = run_fleet(subject, expand(options.data), options.fleet, options.jobs,
+        report = run_fleet(setup, expand(options.data), options.fleet, options.jobs,
                            options.dask,
                            lambda done, total: bar.update(task, completed=done, total=total))
     show_fleet(report, console)

@@ -14,7 +14,7 @@ from armsense import schema
 from armsense.errors import ArmsenseError
 from armsense.excite import Constraints, design_excitation, DesignOptions, SearchStep
 from armsense.jobs.files import check_target, expand, read_motion
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
 from armsense.model.model_file import file_hash
 from armsense.recordings.bag_files import BagFacts
@@ -58,9 +58,9 @@ def identify(bags: Sequence[str], arm: str, out: str, method: str, tell: Tell) -
     if not bags:
         raise ArmsenseError('no bag is given')
     check_target(Path(out), 'model.yaml')
-    subject = Subject.of_arm(arm)
-    subject = subject._replace(options=replace(subject.options, estimator=METHODS[method]))
-    job = run(subject, expand(bags), tell=lambda share, step: tell((share, step)))
+    setup = Setup.of_arm(arm)
+    setup = setup._replace(options=replace(setup.options, estimator=METHODS[method]))
+    job = run(setup, expand(bags), tell=lambda share, step: tell((share, step)))
     tell((0.9, 'writing the report'))
     written = write_all(job, Path(out))
     percent = job.result['cross_validated_percent']

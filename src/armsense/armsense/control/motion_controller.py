@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armsense.control.config import ControllerConfig
-from armsense.control.course import Segment
 from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalRefused, GoalStatus, Planner, Terms
 from armsense.control.motion_cycle import MotionCycle
+from armsense.control.trajectory_queue import Segment
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.reaction.options import known_strategy
@@ -110,7 +110,7 @@ class MotionController(MotionCycle):
         config = self._base_model.config
         if not config.home:
             raise GoalRefused(ErrorCode.INVALID_GOAL, f'{self._base_model.name} has no home')
-        if self._course.moving:
+        if self._queue.moving:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the arm moves; cancel or hold first')
         return self.follow(point_to_point(now.q, config.home, self.limits, self._planner.model,
                                           self.config.home_speed), ordered=ordered)
@@ -128,7 +128,7 @@ class MotionController(MotionCycle):
 
     def resume(self) -> None:
         """Verify after a collision, then drive the rest of the trajectory."""
-        if self._course.interrupted is None:
+        if self._queue.interrupted is None:
             raise ArmsenseError('there is no interrupted trajectory to resume')
         if self.law_name == Float.name:
             raise ArmsenseError('a hand leads the arm: switch to another law before resuming')
@@ -165,7 +165,7 @@ class MotionController(MotionCycle):
     @property
     def status(self) -> GoalStatus | None:
         """Of the last goal; None: there was none."""
-        goal = self._course.goal
+        goal = self._queue.goal
         return None if goal is None else goal.status
 
     @property
@@ -181,7 +181,7 @@ class MotionController(MotionCycle):
     @property
     def moving(self) -> bool:
         """A trajectory is being driven, or waits for its time."""
-        return self._course.moving
+        return self._queue.moving
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class MotionController(MotionCycle):
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'the trajectory begins '
                               f'{start - self.time:g} s from now; at most {longest:g} s '
                               '(longest_goal)')
-        if not self._course.moving:
+        if not self._queue.moving:
             return Entry(Reference.at_rest(now.q), start, rests=True)
         if start is not None:
             raise GoalRefused(ErrorCode.INVALID_GOAL,
@@ -229,14 +229,14 @@ class MotionController(MotionCycle):
         if allowance > LONGEST_ALLOWANCE:
             return self._stop_first(self.overtakings)
         begin = self.time + allowance
-        leading = self._course.leading(begin)
+        leading = self._queue.leading(begin)
         return Entry(Reference.at_rest(now.q) if leading is None else leading.sample(begin),
                      begin, rests=leading is None)
 
     def _stop_first(self, planned: int) -> Entry:
         """Let the arm come to rest on its path in a moment, and begin there."""
         begin = self.time + LEAD
-        leading = self._course.leading(begin)
+        leading = self._queue.leading(begin)
         if leading is None:
             assert self.reference is not None
             return Entry(Reference.at_rest(self.reference.q), None, rests=True)

@@ -8,11 +8,11 @@ import numpy as np
 
 from armsense.control.active_law import ActiveLaw, LettingGo
 from armsense.control.config import ControllerConfig
-from armsense.control.course import Course, MOTORS_OFF, Segment
 from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalStatus, Terms
 from armsense.control.law import Law
 from armsense.control.limiter import Limiter
+from armsense.control.trajectory_queue import MOTORS_OFF, Segment, TrajectoryQueue
 from armsense.model import Arm
 from armsense.reaction.machine import ReactionMachine
 from armsense.reaction.options import Directive, Phase
@@ -36,7 +36,7 @@ class MotionCycle:
         guard = Guard(Clearance(model, floor=config.floor, self_distance=config.self_distance))
         self.reaction = ReactionMachine(model.n, config.reaction, self.limits,
                                         self._laws.joint_inertia, release, guard)
-        self._course = Course(config, self.limits, self.reaction, guard)
+        self._queue = TrajectoryQueue(config, self.limits, self.reaction, guard)
         self._letting_go = LettingGo(config, self.limits, self._laws)
         self._limiter = Limiter(model, self.limits)
         self._requests: deque[Callable[[], None]] = deque()   # of the other thread
@@ -85,7 +85,7 @@ class MotionCycle:
         """The motors are off: start anew where the arm then is. Only for the loop's thread."""
         self._refuse_accepted(MOTORS_OFF)            # not to be driven when they are on again
         self._overtake(MOTORS_OFF)
-        self._course.clear()
+        self._queue.clear()
         self._letting_go.arm()
         self.reference = self._command = None
         self.lasting = ''
@@ -104,17 +104,17 @@ class MotionCycle:
         if directive.phase is not before:
             self._follow_phase(directive, state)
         elif directive.phase is Phase.HOLDING:
-            self._course.end_given_up()
+            self._queue.end_given_up()
         reference = directive.reference or self._next_reference(state, led, dt)
         if not led and (directive.phase is Phase.HOLDING or (
-                directive.reference is None and self._course.given_up)):
+                directive.reference is None and self._queue.given_up)):
             reference = self._let_go(reference, state, dt)
             self.reaction.led_to(reference.q)
         elif self._letting_go.active:
             self._letting_go.end()
         self._use_law(directive, state, reference)
         self.planned = directive.reference is None and not (
-            led or self._letting_go.active or self._course.abrupt)
+            led or self._letting_go.active or self._queue.abrupt)
         self.reference = reference
         laws = self._laws
         command = laws.switcher.apply(laws.law.step(state, reference, dt), dt)
@@ -126,18 +126,18 @@ class MotionCycle:
         return limited.command
 
     def _next_reference(self, state: ArmState, led: bool, dt: float) -> Reference:
-        """Of the course; an arm that was lost is led from where it is."""
+        """Of the queue; an arm that was lost is led from where it is."""
         assert self.reference is not None
-        course = self._course
-        reference = course.next_reference(self.reference, state.q, led, self.time, dt)
-        if course.lost:
-            course.lost = False
+        queue = self._queue
+        reference = queue.next_reference(self.reference, state.q, led, self.time, dt)
+        if queue.lost:
+            queue.lost = False
             reference = self._start_from(state)
         return reference
 
     def _let_go(self, reference: Reference, state: ArmState, dt: float) -> Reference:
         letting_go = self._letting_go
-        if not self._course.moving:
+        if not self._queue.moving:
             reference = letting_go.step(reference, state, self._command, dt)
         self.restarts = self.restarts + letting_go.shortened
         return letting_go.lead(reference, dt)
@@ -146,7 +146,7 @@ class MotionCycle:
         """Lead the arm to rest from its own motion, and let go of what it presses against."""
         assert self.reference is not None
         motion = self._letting_go.begin_at(state, self.reference)
-        self._course.rest_from(motion, self.time)
+        self._queue.rest_from(motion, self.time)
         return motion
 
     def _follow_phase(self, directive: Directive, state: ArmState) -> None:
@@ -155,10 +155,10 @@ class MotionCycle:
             self._laws.halt(state)
             self._letting_go.arm()
             self._overtake(f'the controller is reacting: {self.reaction.explanation}')
-            self._course.interrupt(self.time)
+            self._queue.interrupt(self.time)
         if directive.resume:
             assert directive.reference is not None
-            self._course.resume(directive.reference, self.time)
+            self._queue.resume(directive.reference, self.time)
 
     def _use_law(self, directive: Directive, state: ArmState, reference: Reference) -> None:
         law = self._laws.find(directive.law or self.law_name)
@@ -185,7 +185,7 @@ class MotionCycle:
         self.reaction.fault(text)
         self._refuse_accepted(text)
         self._overtake(text)
-        self._course.fail(text)
+        self._queue.fail(text)
 
     def _refuse_accepted(self, why: str) -> None:
         while self._accepted:
@@ -238,13 +238,13 @@ class MotionCycle:
         elif planned != self.overtakings:
             goal.status.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
         else:
-            self._course.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
+            self._queue.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
                                      terms.reaction))
 
     def _take_stop(self, segment: Segment, planned: int) -> None:
         """Stop for a goal that is being planned."""
         if planned == self.overtakings and segment.begin >= self._last_time:
-            self._course.add(segment)
+            self._queue.add(segment)
 
     def _why_not(self, terms: Terms) -> str:
         """Why no goal with these terms can be driven now; empty: one can."""
@@ -259,15 +259,15 @@ class MotionCycle:
         return ''
 
     def _stop(self, status: GoalStatus | None) -> None:
-        goal = self._course.goal
+        goal = self._queue.goal
         if status is None or (goal is not None and goal.status is status):
-            if status is not None and self._course.goal_waits:
+            if status is not None and self._queue.goal_waits:
                 return                               # replaced in a moment; that one goes on
-            if self._course.unfinished:
+            if self._queue.unfinished:
                 self._give_up('cancelled', leads=self.phase in (Phase.TRACKING, Phase.RESUMING))
         elif status.active:                          # planned or waiting; it never begins
             status.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
-            self._course.forget_ended()
+            self._queue.forget_ended()
 
     def _begin_hold(self) -> None:
         if self.phase is not Phase.SAFE:
@@ -284,15 +284,15 @@ class MotionCycle:
         reaction has led it, or the arm itself.
         """
         state, reference = self._present
-        course = self._course
-        again = course.given_up and not course.moving   # it would sink once more
-        course.stop(self.time, text)
-        course.given_up = True
+        queue = self._queue
+        again = queue.given_up and not queue.moving   # it would sink once more
+        queue.stop(self.time, text)
+        queue.given_up = True
         if not (again or self._letting_go.active):      # on its way, it goes on
             self._letting_go.arm()
         behind = self._letting_go.left_behind(reference, state, LAG)
         if leads and anew and not (behind or self._yielded):
-            course.rest_from(reference, self._last_time, softly=True)   # nothing to let go of
+            queue.rest_from(reference, self._last_time, softly=True)   # nothing to let go of
         elif leads and (anew or (behind and not again)):
             self._start_from(state)
 
@@ -308,7 +308,7 @@ class MotionCycle:
         self.law_name = law.name
         if law.name == Float.name:
             self._overtake('a hand leads the arm')
-            self._course.give_to_hand()
+            self._queue.give_to_hand()
         if law is not self._laws.law and self.phase is not Phase.SAFE:
             self._laws.change(law, *self._present)
 

@@ -140,7 +140,7 @@ def fit_false_alarm_threshold(residuals: Array, dt: float, rate_per_hour: float,
             warnings.append(f'joint {j + 1} rests on {len(maxima)} peaks; {MIN_CLUSTERS} or more '
                             'are needed for a tail')
     if 1.0 / share > MAX_EXTRAPOLATION * hours:
-        warnings.append(f'{hours * 60:.0f} min of recording are extrapolated to one alarm in '
+        warnings.append(f'{hours * 60:.0f} min of recording, extrapolated to one alarm in '
                         f'{1.0 / share:.1f} h per joint; record {20.0 / share:.0f} min or more')
     return replace(base.scaled(np.array(levels)), kind='false_alarm_rate',
                    rate_per_hour=rate_per_hour, confidence=confidence, minutes=hours * 60.0,

@@ -63,12 +63,12 @@ def check_target(file: Path, example: str) -> None:
     folder = file.absolute().parent
     if not folder.is_dir():
         raise ArmsenseError(f'the folder {folder} does not exist')
-    with refusals_told(folder), tempfile.TemporaryFile(dir=folder):
+    with explain_write_errors(folder), tempfile.TemporaryFile(dir=folder):
         pass                                # rights alone do not tell: a disk may be read-only
 
 
 @contextlib.contextmanager
-def refusals_told(folder: Path) -> Iterator[None]:
+def explain_write_errors(folder: Path) -> Iterator[None]:
     """Where the system refuses to write: one line that says where and why."""
     try:
         yield
@@ -84,7 +84,7 @@ def together(folder: Path) -> Iterator[Path]:
     """
     if not folder.is_dir():
         raise ArmsenseError(f'the folder {folder} does not exist')
-    with refusals_told(folder), \
+    with explain_write_errors(folder), \
             tempfile.TemporaryDirectory(dir=folder, prefix='.writing_') as name:
         stage = Path(name)
         yield stage

@@ -44,8 +44,8 @@ ADVICE = {'good': 'Use it', 'usable': 'Use it with wide thresholds', 'poor': 'Do
 GRADES = tuple(ADVICE)            # from the best
 
 
-class Subject(NamedTuple):
-    """What is identified."""
+class Setup(NamedTuple):
+    """What is identified, from which signals and how."""
 
     arm: Arm                   # nominal; inertias of rotors are identified beside its links
     source: SourceConfig       # where the signals stand in a recording
@@ -53,15 +53,15 @@ class Subject(NamedTuple):
     robot: RobotFile | None = None   # None: an arm with a yaml file of its own
 
     @classmethod
-    def of_arm(cls, name: str) -> Subject:
+    def of_arm(cls, name: str) -> Setup:
         """An arm of this repository, or of its own yaml file."""
         arm = Arm.load(name)
         return cls(arm.replace(armature=np.zeros(arm.n)), SourceConfig(topic=None),
                    Options(gravity=arm.gravity))
 
     @classmethod
-    def of_robot(cls, robot: RobotFile, data: Path) -> Subject:
-        """Of a robot file; its URDF may lie beside the data."""
+    def of_robot(cls, robot: RobotFile, data: Path) -> Setup:
+        """Of a robot file; its URDF may stand beside the data."""
         return cls(robot.model(data), robot.source, robot.options(), robot)
 
     @property
@@ -84,7 +84,7 @@ class Subject(NamedTuple):
 class Identification:
     """A finished identification."""
 
-    subject: Subject
+    setup: Setup
     model: IdentifiedModel
     training: tuple[Recording, ...]
     unseen: tuple[Recording, ...]        # not used for the fit; empty: none were given
@@ -95,37 +95,37 @@ class Identification:
 
     def model_file(self) -> ModelFile:
         """For the nodes."""
-        file = model_file(self.model, self.files, self.result, self.subject.gears)
+        file = model_file(self.model, self.files, self.result, self.setup.gears)
         if self.springs is None:
             return file
         return replace(self.springs.model_file(), provenance=file.provenance)
 
 
-def run(subject: Subject, data: Sequence[Path], validate: Sequence[Path] = (),
+def run(setup: Setup, data: Sequence[Path], validate: Sequence[Path] = (),
         tell: Progress = lambda share, step: None) -> Identification:
     """Identify from recordings and validate with others; `tell` is called at every step."""
     start = time.perf_counter()
     notes: list[str] = []
-    work = _elastic if subject.elastic else _rigid
-    model, training, unseen, springs = work(subject, data, validate, tell, notes)
+    work = _elastic if setup.elastic else _rigid
+    model, training, unseen, springs = work(setup, data, validate, tell, notes)
     result = summary(model, unseen, notes, time.perf_counter() - start)
     if springs is not None:
         result['springs'] = spring_values(springs)
-    return Identification(subject, model, tuple(training), tuple(unseen), tuple(data),
+    return Identification(setup, model, tuple(training), tuple(unseen), tuple(data),
                           tuple(validate), result, springs)
 
 
 Found = tuple[IdentifiedModel, list[Recording], list[Recording], ElasticArm | None]
 
 
-def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Progress,
+def _rigid(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Progress,
            notes: list[str]) -> Found:
     """Torques on the links are recorded."""
-    robot = subject.robot
+    robot = setup.robot
 
     def read(path: Path) -> Recording:
         say(0.1, f'reading {path.name}')
-        recording, remarks = recorded_motion(path, subject)
+        recording, remarks = recorded_motion(path, setup)
         notes.extend(remarks)
         return recording
 
@@ -133,58 +133,58 @@ def _rigid(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say
     if robot is not None and (validate or robot.windows.validate):
         unseen = [part for recording in unseen or recordings
                   for part in robot.validation(recording, not validate)]
-    training = [part for recording in recordings for part in subject.training(recording)]
-    model = identify(training, subject.arm, subject.options,
+    training = [part for recording in recordings for part in setup.training(recording)]
+    model = identify(training, setup.arm, setup.options,
                      lambda share, step: say(0.3 + 0.5 * share, step))
     return model, training, unseen, None
 
 
-def _elastic(subject: Subject, data: Sequence[Path], validate: Sequence[Path], say: Progress,
+def _elastic(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Progress,
              notes: list[str]) -> Found:
     """Springs first; what their twist tells moves the links."""
     def read(paths: Sequence[Path]) -> list[ElasticRecording]:
         recordings = []
         for path in paths:
             say(0.1, f'reading {path.name}')
-            parts, remarks = read_elastic(path, subject.arm, subject.source,
-                                          _window(path, subject))
+            parts, remarks = read_elastic(path, setup.arm, setup.source,
+                                          _window(path, setup))
             recordings += parts
             notes.extend(remarks)
         return recordings
 
     recordings, others = read(data), read(validate)
     say(0.3, 'identifying')
-    found = identify_elastic(recordings, subject.arm, subject.options)
+    found = identify_elastic(recordings, setup.arm, setup.options)
     springs = found.actuators.springs()
     training, unseen = ([r.link_side(spring_torque(r, springs)) for r in group]
                         for group in (recordings, others))
     return found.links, training, unseen, found
 
 
-def recorded_motion(path: Path, subject: Subject) -> tuple[Recording, tuple[str, ...]]:
+def recorded_motion(path: Path, setup: Setup) -> tuple[Recording, tuple[str, ...]]:
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
-    window = _window(path, subject)
-    if any(joint.strain is not None for joint in subject.arm.config.joints.values()):
-        recording, remarks = read_strain(path, subject.arm, subject.source)
+    window = _window(path, setup)
+    if any(joint.strain is not None for joint in setup.arm.config.joints.values()):
+        recording, remarks = read_strain(path, setup.arm, setup.source)
     else:
-        recording, remarks = read_recording(path, subject)
+        recording, remarks = read_recording(path, setup)
     if window is not None:
         recording = recording.between(*(np.array(window) - recording.t[0]))
     return recording, remarks
 
 
-def _window(path: Path, subject: Subject) -> tuple[float, float] | None:
+def _window(path: Path, setup: Setup) -> tuple[float, float] | None:
     """Stamps between which a bag says its motion lies [s]; one of another arm is an error."""
     facts = BagFacts.read(path) or BagFacts()
-    if facts.arm and facts.arm != subject.arm.name:
+    if facts.arm and facts.arm != setup.arm.name:
         raise ArmsenseError(f'{path.name} was recorded with arm {facts.arm!r}; it cannot identify '
-                            f'{subject.arm.name!r}')
+                            f'{setup.arm.name!r}')
     return facts.window()
 
 
-def read_recording(path: Path, subject: Subject) -> tuple[Recording, tuple[str, ...]]:
+def read_recording(path: Path, setup: Setup) -> tuple[Recording, tuple[str, ...]]:
     """Joint angles and torques of a bag or a table, and remarks on what was read."""
-    source, joints = subject.source, subject.arm.joint_names
+    source, joints = setup.source, setup.arm.joint_names
     if not path.exists():
         raise ArmsenseError(f'cannot read {path}: no such file or folder')
     if is_bag(path):
@@ -195,7 +195,7 @@ def read_recording(path: Path, subject: Subject) -> tuple[Recording, tuple[str, 
         raise ArmsenseError(f'{path}: no recording; known are rosbag2 (.db3, .mcap) and text '
                             f'tables ({", ".join(TEXT)})')
     recorded = signals.t, signals.position, signals.effort, signals.velocity, signals.name
-    robot = subject.robot
+    robot = setup.robot
     return (Recording(*recorded) if robot is None else robot.recording(*recorded)), signals.notes
 
 

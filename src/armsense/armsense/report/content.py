@@ -33,7 +33,7 @@ REASONS = {
 def content(job: Identification, evidence: Evidence) -> dict[str, Any]:
     model = job.model
     facts: dict[str, Any] = {
-        'robot': job.subject.arm.name,
+        'robot': job.setup.arm.name,
         'date': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'result': job.result,
         'joints': joints(model, evidence),
@@ -132,7 +132,7 @@ def provenance(job: Identification) -> dict[str, Any]:
                             'model_sha256': facts.model_sha256})
     known = Provenance.now(method(job.model))
     return {'method': known.method, 'versions': known.versions, 'sources': sources,
-            'urdf': (job.subject.robot or job.subject.arm.config).urdf,
+            'urdf': (job.setup.robot or job.setup.arm.config).urdf,
             'seconds': job.result['seconds'],
             'step_seconds': job.result['step_seconds']}
 

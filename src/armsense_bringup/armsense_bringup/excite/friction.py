@@ -18,7 +18,7 @@ from rich.console import Console
 from armsense.cli.command import answer, console, table
 from armsense.errors import ArmsenseError
 from armsense.identify.friction.sweep import evaluate_sweep, FrictionSweep, JointFriction
-from armsense.jobs.identify_job import recorded_motion, Subject
+from armsense.jobs.identify_job import recorded_motion, Setup
 from armsense.model import Arm
 from armsense.recordings.bag_files import BagFacts
 from armsense_bringup.excite.run import drive
@@ -66,7 +66,7 @@ def evaluate(sweep: FrictionSweep, bag: Path, arm: str) -> list[JointFriction]:
     if window is None:
         raise ArmsenseError(f'{bag} does not tell when the motion began; record it with '
                             'excite run')
-    recording, _ = recorded_motion(bag, Subject.of_arm(arm))
+    recording, _ = recorded_motion(bag, Setup.of_arm(arm))
     return evaluate_sweep(sweep, recording, window[0])
 
 

@@ -20,7 +20,7 @@ from armsense.cli.command import answer, console, table
 from armsense.errors import ArmsenseError, BadValue
 from armsense.excite import Constraints, design_excitation, DesignOptions, Excitation
 from armsense.jobs.identify_job import run as identify
-from armsense.jobs.identify_job import Subject
+from armsense.jobs.identify_job import Setup
 from armsense.model import Arm
 from armsense.report.page import write_all
 from armsense.trajectory import sample_grid
@@ -63,7 +63,7 @@ def iterate(options: argparse.Namespace, console: Console) -> list[dict[str, Any
         bag = folder / 'bag'
         drive(folder / 'excite.yaml', options.periods, bag, options.arm, model_path)
         # The model of the earlier rounds has never seen this motion: a fair test of it.
-        job = identify(Subject.of_arm(options.arm), [*bags, bag])
+        job = identify(Setup.of_arm(options.arm), [*bags, bag])
         model_path, *_ = write_all(job, folder / 'model.yaml')
         bags.append(bag)
         model = Arm.load(options.arm, model_path)

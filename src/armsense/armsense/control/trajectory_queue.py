@@ -1,4 +1,4 @@
-"""The goal that is driven, what comes after it, and what a collision leaves of it."""
+"""The trajectory that is driven, those that wait, and what a collision leaves of a goal."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Segment(NamedTuple):
         return self.trajectory.sample(now - self.begin)
 
 
-class Course:
+class TrajectoryQueue:
     """Gives references as long as no reaction does; `now` is the controller's time [s]."""
 
     def __init__(self, config: ControllerConfig, limits: Limits, reaction: ReactionMachine,
