@@ -40,7 +40,7 @@ def deaf_detector() -> Iterator[None]:
 def stubborn_reference() -> Iterator[None]:
     """After an abort, a hold or a cancel the reference stays where it was, deep in an obstacle."""
     def start_from(self: Any, state: Any) -> Any:
-        self._course.rest_from(self.reference, self.time)
+        self._queue.rest_from(self.reference, self.time)
         return self.reference
 
     def hold(self: Any, reference: Any, state: Any, command: Any, dt: float) -> Any:

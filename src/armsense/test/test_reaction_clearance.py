@@ -94,9 +94,9 @@ def test_a_resumption_whose_way_back_meets_the_floor_is_refused():
                                              reaction='resume')
     arm.run(0.6)
     arm.run(DT, np.array([-2.0, 0.0, 0.0, 0.0]), HIT)
-    reached = arm.controller._course.interrupted[0], arm.controller._course.interrupted[1]
+    reached = arm.controller._queue.interrupted[0], arm.controller._queue.interrupted[1]
     below = QuinticSpline([0.0, 1.0], [LOW - [0.0, 0.6, 0.0, 0.0]] * 2)
-    arm.controller._course.interrupted = below, reached[1] * 0.5   # as if the path were there
+    arm.controller._queue.interrupted = below, reached[1] * 0.5   # as if the path were there
     arm.run(8.0, until=lambda: not status.active)
     assert arm.controller.phase is Phase.HOLDING
     assert 'the way back to the path is not free' in status.text
