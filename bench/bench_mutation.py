@@ -23,7 +23,8 @@ from typing import NamedTuple
 from bench.report import emit
 
 VERSION = '8.7.0'
-TIMEOUT = 120.0   # [s] for the tests of one mutant: an endless loop is noticed, too
+CPU_LIMIT = 60       # [s] of a core for the tests of one mutant: an endless loop is noticed, too
+TIMEOUT = 3600.0     # [s] a busy machine kills no mutant
 
 
 class Group(NamedTuple):
@@ -75,14 +76,17 @@ def measure(group: Group, program: Path, folder: Path, root: Path, sample: int) 
     modules = [str(copy / group.package / name) for name in group.modules]
     tests = ' '.join(str(copy / 'test' / name) for name in group.tests)
     config, session = folder / 'config.toml', folder / 'session.sqlite'
+    command = (f'prlimit --cpu={CPU_LIMIT} {sys.executable} -m pytest -x -q -p no:cacheprovider '
+               f'-p no:xdist -c {root}/pyproject.toml --rootdir {copy} {tests}')
     config.write_text(
         f'[cosmic-ray]\nmodule-path = {json.dumps(modules)}\ntimeout = {TIMEOUT}\n'
-        f'excluded-modules = []\ntest-command = "{sys.executable} -m pytest -x -q '
-        f'-p no:cacheprovider -p no:xdist -c {root}/pyproject.toml --rootdir {copy} {tests}"\n'
+        f'excluded-modules = []\ntest-command = "{command}"\n'
         '[cosmic-ray.distributor]\nname = "local"\n')
     session.unlink(missing_ok=True)
     # The copy comes before the installed package.
     env = {**os.environ, 'PYTHONPATH': f'{copy}:{os.environ.get("PYTHONPATH", "")}'}
+    # Tests that fail on the sources as they are would kill every mutant.
+    subprocess.run([str(program), 'baseline', str(config)], check=True, env=env)
     subprocess.run([str(program), 'init', str(config), str(session)], check=True, env=env)
     _thin_out(session, sample)
     subprocess.run([str(program), 'exec', str(config), str(session)], check=True, env=env)
@@ -92,8 +96,11 @@ def measure(group: Group, program: Path, folder: Path, root: Path, sample: int) 
 def _thin_out(session: Path, sample: int) -> None:
     """Keep a random sample, seeded, of the mutants that change what the program does."""
     with sqlite3.connect(session) as database:
-        found = sorted(database.execute('SELECT job_id, module_path, start_pos_row, operator_name '
-                                        'FROM mutation_specs'))
+        # By place, so that the same are drawn again: job ids are random.
+        found = database.execute(
+            'SELECT job_id, module_path, start_pos_row, operator_name FROM mutation_specs '
+            'ORDER BY module_path, start_pos_row, start_pos_col, operator_name, operator_args, '
+            'occurrence').fetchall()
         hints = {path: _annotations(Path(path)) for _, path, _, _ in found}
         real = [job for job, path, row, operator in found
                 if 'BitOr' not in operator or row not in hints[path]]

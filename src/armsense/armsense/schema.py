@@ -107,6 +107,13 @@ def load(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     return typing.cast(T, _convert(cls, data, where))
 
 
+def check(instance: Any) -> None:
+    """What `load` asks of each field; for `__post_init__` of what people make in Python, too."""
+    for field in dataclasses.fields(instance):
+        _check_range(field, getattr(instance, field.name),
+                     f'{type(instance).__name__}.{field.name}')
+
+
 def read_arm_file(cls: type[T], path: str | Path, what: str, version: int, arm: str | None,
                   former: Sequence[str] = ()) -> T:
     """Instance of the dataclass `cls` from a yaml file with the keys `format` and `arm`.

@@ -313,6 +313,9 @@ def test_after_a_collision_the_elastic_links_are_braked_first_and_damped_later()
             assert command.torque[1] == pytest.approx(
                 -1e-3 * strain.bending_stiffness / strain.surface_distance)
     assert command.velocity[1] > 0.0                # yields to the contact
+    law.halt(hit)
+    law.relax(hit)                                  # what it presses against is let go of at once
+    assert law.step(hit, Reference.at_rest(np.zeros(3)), DT).kd[1] == law.gains.proportional[1]
 
 
 # -- the law that answers now -----------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -12,6 +12,9 @@ import pytest
 
 from armsense import schema
 from armsense.errors import ArmsenseError
+from armsense.excite.search import DesignOptions
+from armsense.observer.observer import ObserverOptions
+from armsense.reaction.options import ReactionOptions
 from armsense.schema import quantity
 
 
@@ -131,6 +134,18 @@ def test_data_that_is_no_mapping(data):
 def test_own_check_of_a_dataclass_is_told_with_its_place():
     with pytest.raises(ArmsenseError, match='^f.yaml: ranges.a: low is above high$'):
         schema.load(Holder, {'ranges': {'a': {'low': 2, 'high': 1}}}, 'f.yaml')
+
+
+@pytest.mark.parametrize(('make', 'text'), [
+    (lambda: ObserverOptions(torque='hold'),
+     "ObserverOptions.torque: unknown value 'hold' (did you mean 'held'?); known: held, sampled"),
+    (lambda: ReactionOptions(attempts=-1), 'ReactionOptions.attempts is -1; it must be >= 0'),
+    (lambda: ReactionOptions(overreaction=(2.0, 0.5)), 'overreaction is 0.5; it must be >= 1 1'),
+    (lambda: replace(DesignOptions(), criterion='best'), 'Options.criterion: unknown value')])
+def test_options_made_in_python_keep_to_the_same_values(make, text):
+    with pytest.raises(ArmsenseError) as error:
+        make()
+    assert text in str(error.value)
 
 
 def test_dump_and_load_round_trip():

@@ -27,6 +27,7 @@ from armsense.model.base_motion import BaseMotion
 from armsense.schema import part, quantity, same_as
 from armsense.velocity import WeightedRegression
 from armsense.watch.collision_message import confidence, set_contact, set_stamp
+from armsense.watch.collision_monitor import DetectionConfig
 from armsense_collision.base_markers import BaseMarkers
 from armsense_collision.base_services import BaseServices, read_thresholds
 from armsense_collision.imu_topic import ImuParameters, ImuTopic
@@ -74,6 +75,8 @@ class Settings(ImuParameters, LifecycleParameters, ModelParameters):
                                    text='without cell readings until nothing is said')
     fusion: bool = quantity(
         False, text='collision_observer runs: locate contacts with both residuals')
+    detection: str = quantity('', text='yaml file of the collision observer, for fusion; empty: '
+                              'config/detection.yaml')
 
 
 class BaseReactionNode(LoopNode):
@@ -129,8 +132,9 @@ class BaseReactionNode(LoopNode):
                                  latched_qos())
         self._carrier = self.create_publisher(WrenchStamped, 'base/predicted_wrench',
                                               stream_qos()) if self._imu else None
-        self._check = JointCheck(self, model, self.monitor, qos, self._settings.lockstep
-                                 ) if self._settings.fusion else None
+        self._check = JointCheck(
+            self, model, self.monitor, DetectionConfig.of(model, self._settings.detection or None),
+            qos, self._settings.lockstep) if self._settings.fusion else None
 
     def _on_lost_zero(self, message: String) -> None:
         self.monitor.lost_zero = message.data

@@ -33,11 +33,12 @@ class Finding(NamedTuple):
 class JointCheck:
     """Takes the joint residual of every state and watches both."""
 
-    def __init__(self, node: Node, model: Arm, monitor: BaseMonitor,
+    def __init__(self, node: Node, model: Arm, monitor: BaseMonitor, detection: DetectionConfig,
                  qos: QoSProfile, lockstep: bool) -> None:
+        """`detection` is that of the collision observer, whose residual this is."""
         self._lockstep = lockstep
         self._stream = StreamSubscription(node, Residual, 'residual', model.n, qos=qos)
-        self._watch = ContactWatch(model, monitor.layout, DetectionConfig.of(model).mean_gain,
+        self._watch = ContactWatch(model, monitor.layout, detection.mean_gain,
                                    monitor.options.gain)
         self._joints = Side(np.zeros(model.n), np.ones(model.n), False)
         self._announced = 0

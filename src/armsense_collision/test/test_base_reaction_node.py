@@ -183,6 +183,12 @@ def test_rest_push_and_lost_cells(tester, tmp_path):
     assert yaml.safe_load(file.read_text()) == {'constant': [1.5, 0.6, 0.6]}
 
 
+def test_fusion_reads_the_file_of_the_collision_observer():
+    _, errors, code = finish(start(NODE, 'fusion:=true', 'detection:=nowhere.yaml'))
+    assert code != 0
+    assert 'cannot read nowhere.yaml' in errors
+
+
 def test_fused_contact_wrong_drive_and_markers(tester):
     """The tester is the joint observer: residuals of a push, then of a wrong drive."""
     arm = SmallArm(tester)

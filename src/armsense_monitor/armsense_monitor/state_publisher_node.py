@@ -2,6 +2,9 @@
 
 Where robot_state_publisher is installed, this program only hands it the description and becomes
 it. Elsewhere it does the work itself: all links relative to the base.
+
+`tf` is in the arm's namespace: two arms have the same frames, and meet in no tree. Listeners of
+tf2 use `/tf` wherever they are; there they need what RViz gets in arm.launch.xml (`OWN_TREE`).
 """
 
 import os
@@ -28,6 +31,7 @@ from armsense_node.loop import DirectSubscription, latched_qos, PacedLoop, run_n
 from armsense_node.parameters import ArmParameters, declare
 
 RATE = 50.0      # [Hz] of tf
+OWN_TREE = ('-r', '/tf:=tf', '-r', '/tf_static:=tf_static')
 
 Settings = ArmParameters   # all that it has
 
@@ -107,7 +111,8 @@ def _become(program: Path) -> None:
     with tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False) as file:
         yaml.safe_dump({'/**': {'ros__parameters': {
             'robot_description': Arm.load(arm).urdf}}}, file)
-    os.execv(program, [str(program), *sys.argv[1:], '--ros-args', '--params-file', file.name])
+    os.execv(program, [str(program), *sys.argv[1:], '--ros-args', *OWN_TREE, '--params-file',
+                       file.name])
 
 
 def main() -> int:

@@ -66,5 +66,6 @@ def test_robot_state_publisher_takes_over_where_it_is_installed(tmp_path):
          '__ns:=/left', '-p', 'arm:=tudor'], env={**os.environ, 'AMENT_PREFIX_PATH': paths},
         capture_output=True, text=True, timeout=60.0, check=True)
     assert '-r __ns:=/left' in done.stdout
+    assert '--ros-args -r /tf:=tf -r /tf_static:=tf_static' in done.stdout   # as our own node
     assert 'robot name="tudor"' in done.stdout.replace('\\', '')
     Path(done.stdout.split('params-file ')[1].split()[0]).unlink()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -62,10 +63,11 @@ def worst(levels: Iterable[Level]) -> Level:
     return max(levels, default=Level.STALE)
 
 
-def diagnostics(node: str, parts: Iterable[Health]) -> DiagnosticArray:
+def diagnostics(node: str, parts: Iterable[Health], hardware_id: str = '') -> DiagnosticArray:
     """The message; the stamp is left to the sender."""
     return DiagnosticArray(status=[DiagnosticStatus(
         level=bytes([part.level]), name=f'{node}: {part.part}', message=part.message,
+        hardware_id=hardware_id,
         values=[KeyValue(key=key, value=_text(value)) for key, value in part.values.items()])
         for part in parts])
 
@@ -73,6 +75,12 @@ def diagnostics(node: str, parts: Iterable[Health]) -> DiagnosticArray:
 def full_name(node: Node) -> str:
     """Namespace and name, such as `left/motor_board`: tells two arms apart."""
     return str(node.get_fully_qualified_name()).lstrip('/')
+
+
+def arm_of(node: Node) -> str:
+    """Namespace and arm of a node, such as `left/laas4`; '' where it has no parameter `arm`."""
+    arm = node.get_parameter('arm').value if node.has_parameter('arm') else ''
+    return '/'.join(filter(None, (node.get_namespace().strip('/'), Path(arm).stem))) if arm else ''
 
 
 def parts_of(message: DiagnosticArray, namespace: str = '/') -> list[tuple[str, Health]]:
@@ -107,6 +115,6 @@ class HealthTopic:
         parts = self._health()
         if not parts:
             return
-        message = diagnostics(full_name(self._node), parts)
+        message = diagnostics(full_name(self._node), parts, arm_of(self._node))
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)

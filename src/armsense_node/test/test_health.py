@@ -63,14 +63,18 @@ def test_two_arms_are_told_apart_where_aggregators_listen():
     heard = DirectSubscription(listener, DiagnosticArray, '/diagnostics', event_qos(100))
     nodes = [rclpy.create_node('motor_board', context=context, namespace=space)
              for space in ('left', 'right', '')]
+    for node in nodes[1:]:
+        node.declare_parameter('arm', 'my/own_arm.yaml')
     topics = [HealthTopic(node, lambda: [Health('arm', 'enabled')]) for node in nodes]
-    names, deadline = set(), time.monotonic() + 30.0
-    while len(names) < 3 and time.monotonic() < deadline:
+    found, deadline = {}, time.monotonic() + 30.0
+    while len(found) < 3 and time.monotonic() < deadline:
         for topic in topics:
             topic._publish()
         time.sleep(0.05)
-        names |= {status.name for message in heard.drain() for status in message.status}
-    assert names == {'left/motor_board: arm', 'right/motor_board: arm', 'motor_board: arm'}
+        found |= {status.name: status.hardware_id for message in heard.drain()
+                  for status in message.status}
+    assert found == {'left/motor_board: arm': '', 'right/motor_board: arm': 'right/own_arm',
+                     'motor_board: arm': 'own_arm'}
     for node in (*nodes, listener):
         node.destroy_node()
     context.try_shutdown()

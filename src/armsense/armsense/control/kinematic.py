@@ -135,9 +135,9 @@ class OscillationDamping(KinematicJoint):
         self._braking = 0.0   # [s] left in which the arm only brakes
 
     def reset(self, state: ArmState) -> None:
-        """Take the present strain as the mean."""
+        """Take the present strain as the mean; a brake that had begun has ended."""
         super().reset(state)
-        self._mean = None
+        self._mean, self._braking = None, 0.0
 
     def halt(self, state: ArmState) -> None:
         """First stand, then yield: the mean stays, so the joint gives way to a contact."""

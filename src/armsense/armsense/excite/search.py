@@ -22,7 +22,7 @@ from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import Problem
 from armsense.excite.sqp import Iterate, Minimiser
 from armsense.model import Arm
-from armsense.schema import quantity
+from armsense.schema import check, quantity
 from armsense.trajectory.clearance import Clearance
 from armsense.trajectory.limits import check_samples, Violation
 from armsense.types import Array
@@ -107,6 +107,9 @@ class DesignOptions:
     guesses: int = quantity(24, low=1, text='random guesses that the starts are picked from')
     iterations: int = quantity(80, low=1, text='of the best start, at most')
     two_sided: bool | None = quantity(None, text='actuator and load side; None: if elastic')
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 class SearchStep(NamedTuple):

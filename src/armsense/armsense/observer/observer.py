@@ -12,7 +12,7 @@ import numpy as np
 from armsense.errors import BadValue
 from armsense.model import Arm
 from armsense.observer.residual_filter import ResidualFilter
-from armsense.schema import check_known, quantity
+from armsense.schema import check, quantity
 from armsense.types import Array
 
 TORQUES = ('held', 'sampled')
@@ -44,10 +44,7 @@ class ObserverOptions:
                            text='residual over an unbridged pause: kept, or decaying to zero')
 
     def __post_init__(self) -> None:
-        for kind, value, known in (('torque', self.torque, TORQUES),
-                                   ('quadrature', self.quadrature, QUADRATURES),
-                                   ('on_gap', self.on_gap, GAPS)):
-            check_known(kind, value, known, 'observer')
+        check(self)
 
 
 DEFAULT_OPTIONS = ObserverOptions()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from armsense.schema import check_known, quantity
+from armsense.schema import check, check_known, quantity
 from armsense.types import Flags, Reference
 
 STRATEGIES = ('ignore', 'stop', 'retract', 'float', 'retrace', 'resume')
@@ -47,6 +47,9 @@ class ReactionOptions:
     attempts: int = quantity(2, low=0, text='resumptions of one trajectory')
     resume_timeout: float = quantity(30.0, unit='s', above=0, text='from a contact until the arm '
                                      'resumes; then the goal is aborted')
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def known_strategy(name: str) -> str:
