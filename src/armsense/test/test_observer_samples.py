@@ -59,6 +59,14 @@ def test_nothing_is_valid_before_two_samples(arm):
     assert not observer.valid
 
 
+def test_the_first_sample_is_the_anchor_whatever_was_before(arm):
+    q, still, gravity = at_rest(arm)
+    observer = make_observer('first_order', arm, GAIN, ObserverOptions(period=PERIOD))
+    observer.step(q, still, gravity, 0.0)           # nothing was: no time has passed
+    observer.step(q, still, gravity, PERIOD)
+    assert observer.valid
+
+
 @pytest.mark.parametrize('dt', [-PERIOD, np.nan, np.inf])
 def test_a_time_that_does_not_pass_is_no_anchor(arm, dt):
     q, still, gravity = at_rest(arm)
