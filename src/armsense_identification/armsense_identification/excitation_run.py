@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 import contextlib
+import ctypes
 from pathlib import Path
 import shutil
 import signal
@@ -40,8 +41,15 @@ SLOW = 0.3              # share of the limits that an approach takes
 PATIENCE = 60.0         # [s] for a server, a first state, the recorder
 RECORDER = 'excitation_recorder'
 MODE = 'motor_board/mode'
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 
 Wait = Iterator[Any]
+
+
+def _end_with_parent() -> None:
+    """In a new process: end when the parent does, who may be killed and tell nobody."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Driven(NamedTuple):
@@ -95,7 +103,8 @@ class ExcitationRun:
         self._recorder = subprocess.Popen(
             [sys.executable, '-m', 'armsense_monitor.recorder_node', '--ros-args',
              '-p', f'bag:={bag}', '-p', f'lockstep:={str(self._lockstep).lower()}',
-             '-r', f'__node:={RECORDER}', '-r', f'__ns:={namespace}'])
+             '-r', f'__node:={RECORDER}', '-r', f'__ns:={namespace}'],
+            preexec_fn=_end_with_parent)
         yield from self._wait(self._listens, 'the recorder')
 
     def _listens(self) -> bool:

@@ -1,5 +1,9 @@
 """A motion on a launched arm: sent again where it came too late, done only where it was driven."""
 
+from pathlib import Path
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
 from action_msgs.msg import GoalStatus
@@ -113,3 +117,31 @@ def test_who_cancels_is_told_so_and_asks_once():
     with pytest.raises(Cancelled):
         attempt(client, cancelled=True)
     assert client.cancels == 1
+
+
+def test_a_server_that_is_killed_leaves_no_recorder(tmp_path):
+    """It went on recording whatever arm came next."""
+    recorder = tmp_path / 'recorder'
+    recorder.write_text('#!/bin/sh\nexec sleep 600\n')
+    recorder.chmod(0o755)
+    server = subprocess.Popen([sys.executable, '-c', f"""
+from pathlib import Path
+import sys, time
+from types import SimpleNamespace
+from armsense_identification.excitation_run import ExcitationRun
+run = ExcitationRun.__new__(ExcitationRun)
+run._lockstep, run._listens = False, lambda: False
+run._node = SimpleNamespace(get_namespace=lambda: '/')
+sys.executable = {str(recorder)!r}
+next(run.record(Path('nowhere')))
+print(run._recorder.pid, flush=True)
+time.sleep(600)
+"""], stdout=subprocess.PIPE, text=True)
+    state = Path('/proc', server.stdout.readline().strip(), 'stat')
+    assert state.exists()
+    server.kill()
+    server.communicate()
+    deadline = time.monotonic() + 60.0
+    while state.exists() and ') Z ' not in state.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not state.exists() or ') Z ' in state.read_text()

@@ -167,6 +167,11 @@ class BaseMonitor:
             return self._silent(self.layout_problem)
         if not reading.valid:
             return self._silent('warming up')
+        return self._judge(reading, felt, fault, dt)
+
+    def _judge(self, reading: BaseReading, felt: Array, fault: CellFault | None,
+               dt: float) -> BaseResult:
+        """What a residual means; what it teaches about drift, parameters and thresholds."""
         detection = self._detect(reading.residual, dt)
         if not self.detector.tripped:
             change = drift_step(reading.residual, self._drift, dt)
