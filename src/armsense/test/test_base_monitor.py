@@ -123,7 +123,7 @@ def test_unplugged_cell_is_done_without(running):
     assert result.problem == 'load cells 2, 3 are missing: Fz, Mx, My cannot be told'
 
 
-def test_lying_cell_is_named_and_left_out(running):
+def test_a_wrong_cell_is_named_and_left_out(running):
     bench, monitor = running
     bench.run(monitor, 0.3)
     bench.cells.fail('offset', 1, 8.0)

@@ -50,6 +50,11 @@ def test_the_last_joint_above_is_named():
     assert found.joint == 1
 
 
+def test_the_level_of_release_is_a_share_of_each_threshold():
+    levels = DetectorOptions(hysteresis=0.5).release_level(fixed_thresholds([1.0, 4.0]))
+    np.testing.assert_array_equal(levels, [0.5, 2.0])
+
+
 def test_one_contact_is_one_collision_until_released():
     high, middle, low = joint(0, 2.0), joint(0, 0.7), joint(0, 0.2)
     unit = detector()

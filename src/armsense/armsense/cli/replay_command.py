@@ -118,7 +118,8 @@ def _show(run: Replay, result: dict[str, Any], options: argparse.Namespace) -> N
         out.print('collisions at thresholds times ' + ', '.join(
             f'{scale}: {count}' for scale, count in result['what_if'].items()))
     if run.identical is not None:
-        same = 'equal the live ones bit for bit' if run.identical else 'differ from the live ones'
+        same = ('equal the live ones bit for bit' if run.identical else
+                'differ from the live ones: another model, observer or version')
         out.print(f'the residuals {same}')
     for note in result['notes']:
         out.print(note)
