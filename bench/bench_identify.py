@@ -134,7 +134,7 @@ def sdp_seconds(folder: Path, notes: list[str]) -> dict[str, float]:
         if not place.is_dir():
             notes.append(f'{name}: no recordings in {place}, left out')
             continue
-        robot = RobotFile.read(ROOT / 'config' / 'robots' / f'{name}.yaml')
+        robot = RobotFile.read(ROOT / 'bench' / 'robots' / f'{name}.yaml')
         files = sorted(place.glob(pattern)) if pattern else [place]
         try:
             report = run(Setup.of_robot(robot, files[0]), files[:1]).result
@@ -157,7 +157,7 @@ def measure_figaroh(folder: Path, result: dict[str, Any], rows: list[Row],
         'base_vs_figaroh': ('base parameters', 50, lambda: compare_base(figaroh))}
     place = folder / 'tx40'
     if place.is_dir():
-        robot = RobotFile.read(ROOT / 'config' / 'robots' / 'tx40.yaml')
+        robot = RobotFile.read(ROOT / 'bench' / 'robots' / 'tx40.yaml')
         jobs['tx40_vs_figaroh'] = ('TX40, files to base parameters', 10,
                                    lambda: compare_tx40(figaroh, place, robot))
     else:

@@ -3,7 +3,7 @@
     python -m bench.bench_real [--data FOLDER] [--only ur10e tx40] [--json]
 
 Each robot is identified from its training part and judged on the rest, with the robot files in
-config/robots and nothing else. The recordings are not part of the repository: they are looked up
+bench/robots and nothing else. The recordings are not part of the repository: they are looked up
 in ../shared/data beside it. Errors are pooled over the joints and low-pass filtered unless `raw`
 is said.
 """
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _robot(name: str) -> RobotFile:
-    return RobotFile.read(ROOT / 'config' / 'robots' / f'{name}.yaml')
+    return RobotFile.read(ROOT / 'bench' / 'robots' / f'{name}.yaml')
 
 
 def _remark(report: dict[str, Any]) -> str:
@@ -122,7 +122,7 @@ def _moving(recording: Any) -> Any:
 
 
 def kr300_flex(name: str, folder: Path) -> tuple[Any, list[Row]]:
-    robot = ElasticRobotFile.read(ROOT / 'config' / 'robots' / f'{name}.yaml')
+    robot = ElasticRobotFile.read(ROOT / 'bench' / 'robots' / f'{name}.yaml')
     axes = stiffnesses(sorted(folder.glob('*.mat')), robot)
     spread = max(axis.spread_percent for axis in axes)
     rows: list[Row] = [

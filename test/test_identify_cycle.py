@@ -23,9 +23,9 @@ def armsense(*arguments: str) -> str:
 
 
 def test_the_cycle_recovers_the_arm(tmp_path):
-    armsense('armsense_bringup.excite.command', 'design', '--arm', 'laas4', '--period', '8',
+    armsense('armsense.cli.excite_group', 'design', '--arm', 'laas4', '--period', '8',
              '--starts', '1', '--no-figure', '--out', str(tmp_path / 'excite.yaml'))
-    told = armsense('armsense_bringup.excite.command', 'run', str(tmp_path / 'excite.yaml'),
+    told = armsense('armsense.cli.excite_group', 'run', str(tmp_path / 'excite.yaml'),
                     '--periods', '1', '--bag', str(tmp_path / 'bag'), '--json')
     assert 'nothing collided' in json.loads(told)['checks']
     out = armsense('armsense.cli.identify_command', str(tmp_path / 'bag'), '--arm',

@@ -1,17 +1,24 @@
 """Where arms, robot descriptions and other shared files are found."""
 
+from collections.abc import Iterable
 import os
 from pathlib import Path
 
 from armsense.errors import ArmsenseError, UnknownName
 
+PACKAGE_DATA = Path(__file__).resolve().parent / 'data'   # in a wheel alone
 
 def share_folders() -> list[Path]:
-    """Folders that hold `config/` and `urdf/`: installed workspaces, then the source tree."""
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    folders = [Path(p) / 'share' / 'armsense_bringup' for p in prefixes if p]
-    folders += list(Path(__file__).resolve().parents)
+    """Folders with `config/` and `urdf/`: installed workspaces, the wheel, then the source tree."""
+    folders = [folder / 'armsense_bringup' for folder in workspaces()]
+    folders += [PACKAGE_DATA, *PACKAGE_DATA.parents]
     return [f for f in folders if (f / 'config' / 'arms').is_dir()]
+
+
+def workspaces() -> list[Path]:
+    """`share` folders of the ROS workspaces of this shell."""
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    return [Path(prefix) / 'share' for prefix in prefixes if prefix]
 
 
 def find(relative: str) -> Path:
@@ -20,7 +27,7 @@ def find(relative: str) -> Path:
     for folder in folders:
         if (folder / relative).is_file():
             return folder / relative
-    places = ', '.join(map(str, folders)) or 'nowhere (no AMENT_PREFIX_PATH, no source tree)'
+    places = ', '.join(map(str, folders)) or 'nowhere (no workspace, no wheel, no source tree)'
     raise ArmsenseError(f'{relative} was not found in {places}')
 
 
@@ -30,26 +37,26 @@ def arm_names() -> list[str]:
     return sorted({path.stem for path in files})
 
 
-def find_arm(arm: str | Path) -> Path:
-    """The yaml of an arm, by name or as a path to a file of one's own."""
+def find_arm(arm: str | Path, robots: Iterable[str] = ()) -> Path:
+    """The yaml of an arm, by name or as a path to a file of one's own.
+
+    Robots are other names that would have been known.
+    """
     if str(arm).endswith('.yaml'):
         path = Path(arm)
         if not path.is_file():
             raise ArmsenseError(f'the arm file {path} does not exist')
         return path
     if str(arm) not in arm_names():
-        raise UnknownName('arm', arm, arm_names())
+        raise UnknownName('arm', arm, [*arm_names(), *robots])
     return find(f'config/arms/{arm}.yaml')
 
 
 def message_definitions() -> dict[str, str]:
     """Texts of our message types by name, such as `armsense_msgs/msg/Residual`."""
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    folders = [Path(p) / 'share' for p in prefixes if p]
-    folders += [parent / 'src' for parent in Path(__file__).resolve().parents]
-    for folder in folders:
+    for folder in (*workspaces(), PACKAGE_DATA, *(up / 'src' for up in PACKAGE_DATA.parents)):
         files = sorted((folder / 'armsense_msgs' / 'msg').glob('*.msg'))
         if files:
             return {f'armsense_msgs/msg/{file.stem}': file.read_text() for file in files}
-    raise ArmsenseError('the message types of armsense_msgs were found in no workspace and no '
-                        'source tree')
+    raise ArmsenseError('the message types of armsense_msgs were found in no workspace, no '
+                        'wheel and no source tree')

@@ -11,7 +11,8 @@ import pytest
 
 from armsense.errors import ArmsenseError
 from armsense.model import Arm, ArmConfig
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.description_places import find_description
+from armsense.model.robot_description import load_description
 
 ARMS = ('biorob', 'crs_a255', 'crs_a465', 'laas4', 'seven', 'tudor', 'zeego')
 PLUGINS = {'gazebo': 'gz_ros2_control/GazeboSimSystem',

@@ -9,7 +9,8 @@ import pytest
 
 from armsense.errors import ArmsenseError
 from armsense.model import Arm, ArmConfig
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.description_places import find_description
+from armsense.model.robot_description import load_description
 
 G = 9.81
 

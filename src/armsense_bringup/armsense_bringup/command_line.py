@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-import difflib
 import os
 import shutil
 import signal
 import sys
 from typing import NamedTuple
 
+from armsense.cli.commands import COMMANDS as LIBRARY
+from armsense.cli.commands import unknown, usage
 from armsense_bringup.workspace import doctor
 from armsense_bringup.workspace.machine import become, end_on_sigterm, SetupError
 from armsense_bringup.workspace.workspace import Workspace
@@ -52,20 +53,9 @@ def shell(workspace: Workspace, arguments: list[str]) -> int:
 COMMANDS = {
     'demo': Command('armsense_bringup.demo.command',
                     'everything simulated; ends with a figure and a table'),
-    'identify': Command('armsense.cli.identify_command',
-                        'a recorded motion in, a physically consistent model out'),
+    **{name: Command(*entry) for name, entry in LIBRARY.items()},
     'tables': Command('bench.papers.tables_command',
                       'published tables beside our own, simulated'),
-    'excite': Command('armsense_bringup.excite.command',
-                      'design a motion that shows the dynamics, and drive it'),
-    'calibrate': Command('armsense.cli.calibrate_command',
-                         'thresholds for a rate of false alarms, from free motion'),
-    'replay': Command('armsense.cli.replay_command',
-                      'would this configuration have tripped? a bag through the observer'),
-    'campaign': Command('armsense.cli.campaign_command',
-                        'many simulated collisions and hours of free motion, judged'),
-    'description': Command('armsense.cli.description_command',
-                           'the URDF of an arm, as it is or was identified, for Gazebo'),
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
                        'a page in the browser: a running arm or a bag'),
@@ -80,26 +70,15 @@ COMMANDS = {
 }
 
 
-def usage() -> str:
-    width = max(map(len, COMMANDS))
-    lines = ['usage: ./armsense COMMAND [arguments]', '']
-    lines += [f'  {name:<{width}}  {command.text}' for name, command in COMMANDS.items()]
-    lines += ['', './armsense COMMAND --help tells more.']
-    return '\n'.join(lines)
-
-
 def main(root: str, arguments: list[str]) -> int:
     """Become one command, or do it here; returns the exit code. What goes wrong is one line."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # a reader that goes (`| head`) ends it
     if not arguments or arguments[0] in ('help', '-h', '--help'):
-        print(usage())
+        print(usage('./armsense', {name: command.text for name, command in COMMANDS.items()}))
         return 0
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f'; did you mean {near[0]!r}?' if near else ''
-        print(f'armsense: unknown command {name!r}{hint or "."} Known: {", ".join(COMMANDS)}',
-              file=sys.stderr)
+        print(unknown(name, COMMANDS), file=sys.stderr)
         return 2
     end_on_sigterm()
     try:

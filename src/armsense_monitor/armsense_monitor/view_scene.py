@@ -40,7 +40,7 @@ def link_meshes(model: Arm) -> list[LinkMesh]:
     """Visual shapes; collision shapes where these cannot be read, such as missing mesh files."""
     for kind in (VISUAL, COLLISION):
         try:
-            _, shapes = read_shapes(model, kind)
+            _, shapes = read_shapes(model, kind, missing_ok=True)
         except ArmsenseError:
             continue
         found = [_link_mesh(shape) for shape in shapes.geometryObjects]

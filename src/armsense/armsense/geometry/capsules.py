@@ -27,9 +27,12 @@ class Capsule(NamedTuple):
     radius: float    # [m]
 
 
-def arm_capsules(model: Arm) -> list[Capsule]:
-    """One capsule per collision shape of the arm's URDF; joints that do not move are locked."""
-    full, shapes = read_shapes(model)
+def arm_capsules(model: Arm, missing_ok: bool = False) -> list[Capsule]:
+    """One capsule per collision shape of the arm's URDF; joints that do not move are locked.
+
+    Who keeps shapes apart needs all of them; who looks for a contact does with those there are.
+    """
+    full, shapes = read_shapes(model, missing_ok=missing_ok)
     data, placed = full.createData(), pin.GeometryData(shapes)
     pin.updateGeometryPlacements(full, data, shapes, placed, pin.neutral(full))
     found = []
@@ -85,7 +88,7 @@ class LinkCapsule(NamedTuple):
 def link_capsules(model: Arm) -> tuple[LinkCapsule, ...]:
     """Shapes of all moving links; the axis of a capsule ends where the shape ends."""
     rest, found = np.zeros(model.n), []
-    for shape in arm_capsules(model):
+    for shape in arm_capsules(model, missing_ok=True):
         if shape.link == 0:
             continue
         T = model.frame_pose(rest, shape.name)

@@ -27,8 +27,9 @@ import pinocchio as pin
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig
 from armsense.model.base_motion import BaseMotion
+from armsense.model.description_places import find_description
 from armsense.model.pinocchio_arm import PARAMETERS_PER_LINK, PinocchioArm
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.robot_description import load_description
 from armsense.schema import vector
 from armsense.types import Array
 
@@ -45,7 +46,8 @@ class Arm(PinocchioArm):
     def load(cls, arm: str | Path | ArmConfig, model_file: str | Path | None = None) -> Arm:
         """An arm by name, yaml file or configuration, with an identified model on top."""
         config = arm if isinstance(arm, ArmConfig) else ArmConfig.load(arm)
-        urdf = load_description(find_description(config.urdf, config.folder))
+        urdf = load_description(find_description(config.urdf, config.folder),
+                                config.urdf_arguments)
         armature = [joint.armature for joint in config.joints.values()]
         model = cls(urdf, config.joint_names, gravity=config.gravity, armature=armature,
                     tool_frame=config.tool_frame, name=config.arm, config=config)

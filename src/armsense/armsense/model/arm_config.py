@@ -222,6 +222,11 @@ class ArmConfig:
     boards: BoardsConfig | None = None
     load_cells: LoadCellsConfig | None = None
     couplings: tuple[CouplingConfig, ...] = ()
+    # Of a robot that somebody else drives: what its joint states call effort.
+    effort: str = 'motor_torque'
+    effort_gains: tuple[float, ...] = quantity((), unit='Nm per unit of effort', text='signs too')
+    urdf_arguments: dict[str, str] = quantity({}, text='of a xacro file')
+    package_dirs: tuple[str, ...] = quantity((), text='where packages of its meshes stand')
     folder: Path | None = None                                 # of the yaml file
 
     def __post_init__(self) -> None:
@@ -229,6 +234,8 @@ class ArmConfig:
             raise ArmsenseError('an arm needs at least one joint')
         if self.home and len(self.home) != len(self.joints):
             raise BadValue('home', self.home, f'a list of {len(self.joints)}')
+        if self.effort_gains and len(self.effort_gains) != len(self.joints):
+            raise BadValue('effort_gains', self.effort_gains, f'a list of {len(self.joints)}')
         for coupling in self.couplings:
             if len(coupling.ratios) != len(self.joints):
                 raise BadValue('ratios of a coupling', coupling.ratios,
@@ -266,11 +273,14 @@ class ArmConfig:
 
     @classmethod
     def load(cls, arm: str | Path) -> ArmConfig:
-        """Arm by name (`config/arms/<arm>.yaml`), from a yaml file of one's own, or a URDF."""
-        from armsense.model.robot_description import SUFFIXES, urdf_arm  # which makes this class
+        """Arm or robot by name, from a yaml file of one's own, or a URDF."""
+        from armsense.model.ready_robot import ready_robots, ReadyRobot   # which make this class
+        from armsense.model.robot_description import SUFFIXES, urdf_arm
         if str(arm).endswith(SUFFIXES):
             return urdf_arm(Path(arm))
-        path = share.find_arm(arm)
+        if str(arm) in (robots := ready_robots()):
+            return ReadyRobot.read(robots[str(arm)]).config()
+        path = share.find_arm(arm, robots)
         data = schema.read_yaml(path)
         data.pop('folder', None)
         config = schema.load(cls, data, path.name)

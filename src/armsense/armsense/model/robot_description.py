@@ -1,5 +1,6 @@
 """URDF text of an arm, from a URDF or xacro file, and the arm of which only that is known."""
 
+from collections.abc import Sequence
 import math
 from pathlib import Path
 import xml.etree.ElementTree as ElementTree
@@ -7,28 +8,14 @@ from xml.parsers.expat import ExpatError
 
 import xacro
 
-from armsense import share
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm_config import ArmConfig
 from armsense.model.pinocchio_arm import joint_order
+from armsense.schema import check_known
 
 SUFFIXES = ('.urdf', '.xacro')
 UNBOUNDED = 1000.0   # [rad] limit of a continuous joint
 RATE = 500.0   # [Hz] of the joint states of a robot that is known by its URDF
-
-
-def find_description(name: str, beside: Path | None = None) -> Path:
-    """The file `name`: absolute, beside the arm's yaml, or in the shared `urdf/` folder."""
-    if Path(name).is_absolute():
-        candidates = [Path(name)]
-    else:
-        candidates = [beside / name] if beside else []
-        candidates += [folder / 'urdf' / name for folder in share.share_folders()]
-    for path in candidates:
-        if path.is_file():
-            return path
-    places = ', '.join(str(path) for path in candidates)
-    raise ArmsenseError(f'robot description {name!r} was not found; looked at {places}')
 
 
 def load_description(path: Path, arguments: dict[str, str] | None = None) -> str:
@@ -119,8 +106,11 @@ def _number(word: str) -> float:
         return math.nan
 
 
-def urdf_arm(path: Path) -> ArmConfig:
+def urdf_arm(path: Path, arguments: dict[str, str] | None = None, joints: Sequence[str] = (),
+             efforts: Sequence[float] = ()) -> ArmConfig:
     """One rigid, ungeared drive per revolute joint of a URDF or xacro file; the others stay put.
+
+    With `joints` these alone move, whose limits may be given as `efforts` [Nm].
 
     For robots with drivers of their own (ros2_control, Gazebo): joint efforts stand for motor
     torques, gears and boards are nobody's business here. Friction and rotor inertia are unknown
@@ -128,18 +118,24 @@ def urdf_arm(path: Path) -> ArmConfig:
     """
     if not path.is_file():
         raise ArmsenseError(f'the robot description {path} does not exist')
-    robot = ElementTree.fromstring(load_description(path))
+    robot = ElementTree.fromstring(load_description(path, arguments))
     name = robot.get('name') or path.stem
     robot.set('name', name)
     moving = [joint for joint in robot.findall('joint')
               if joint.get('type') == 'revolute' and joint.find('mimic') is None]
     if not moving:
         raise ArmsenseError(f'{path.name} has no revolute joint')
+    if joints:
+        for name in joints:
+            check_known('joint', name, [joint.get('name', '') for joint in moving], path.name)
+        moving = [joint for joint in moving if joint.get('name') in joints]
     names = [joint.get('name', '') for joint in moving]
     if '' in names or len(set(names)) < len(names):
         raise ArmsenseError(f'{path.name}: every joint needs a name of its own; '
                             f'the revolute ones have {", ".join(map(repr, names))}')
-    found = {key: _limits(joint, path.name) for key, joint in zip(names, moving, strict=True)}
+    given = dict(zip(joints, efforts, strict=True)) if efforts else {}
+    found = {key: _limits(joint, path.name, given.get(key))
+             for key, joint in zip(names, moving, strict=True)}
     # A description may list its joints in any order; the model has them as the arm does.
     order = joint_order(ElementTree.tostring(robot, 'unicode'))
     limits = {joint: found[joint] for joint in order if joint in found}
@@ -147,17 +143,19 @@ def urdf_arm(path: Path) -> ArmConfig:
     return ArmConfig.plain(
         name, f'{name}, {len(moving)} joints, known by its URDF',
         {joint: limit['effort'] for joint, limit in limits.items()}, urdf=path.name,
+        urdf_arguments=dict(arguments or {}),
         home=tuple(min(max(0.0, limit['lower']), limit['upper']) for limit in limits.values()),
         tool_frame=_last_link(robot, last), rate=RATE, folder=path.resolve().parent)
 
 
-def _limits(joint: ElementTree.Element, where: str) -> dict[str, float]:
+def _limits(joint: ElementTree.Element, where: str, effort: float | None) -> dict[str, float]:
     limit = joint.find('limit')
     try:
         values = {key: float(limit.get(key, '0')) if limit is not None else 0.0
                   for key in ('lower', 'upper', 'effort')}
     except ValueError as error:
         raise ArmsenseError(f'{where}: limit of joint {joint.get("name")!r}: {error}') from error
+    values['effort'] = values['effort'] if effort is None else effort
     if not values['effort'] > 0.0:
         raise ArmsenseError(f'{where}: joint {joint.get("name")!r} needs a limit with an effort '
                             'above zero: thresholds begin as a share of it')

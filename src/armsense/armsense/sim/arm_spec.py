@@ -11,7 +11,8 @@ import numpy as np
 
 from armsense.errors import BadValue
 from armsense.model.arm_config import ArmConfig, JointConfig
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.description_places import find_description
+from armsense.model.robot_description import load_description
 from armsense.schema import check_known
 from armsense.sim import scene
 from armsense.sim import urdf_tools as urdf
@@ -40,8 +41,8 @@ class ArmSpec:
         `mismatch` is the standard deviation of a relative error on every mass and friction value,
         drawn from a seed.
         """
-        robot = ElementTree.fromstring(load_description(find_description(config.urdf,
-                                                                         config.folder)))
+        robot = ElementTree.fromstring(load_description(
+            find_description(config.urdf, config.folder), config.urdf_arguments))
         if mismatch < 0.0 or mismatch > 0.5:
             raise BadValue('mismatch', mismatch, 'between 0 and 0.5')
         config = _disturb(config, robot, mismatch, np.random.default_rng(seed))

@@ -16,7 +16,8 @@ from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.arm import PARAMETER_NAMES
 from armsense.model.gazebo_arm import gazebo_arm
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.description_places import find_description
+from armsense.model.robot_description import load_description
 from armsense.sim import urdf_tools as urdf
 from armsense.types import Array
 
@@ -40,7 +41,7 @@ def description(arm: Arm, hardware: str = 'gazebo', controllers: str | Path = ''
         arm = gazebo_arm(arm)
     path = find_description(config.urdf, config.folder)
     robot = ElementTree.fromstring(load_description(path, {
-        'hardware': hardware, 'controllers': str(controllers)}))
+        **config.urdf_arguments, 'hardware': hardware, 'controllers': str(controllers)}))
     if hardware != 'none' and robot.find('ros2_control') is None:
         raise ArmsenseError(f'{path} has no block for ros2_control; urdf/laas4.urdf.xacro shows '
                             'how one is made')

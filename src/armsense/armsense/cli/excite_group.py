@@ -1,6 +1,4 @@
-"""`./armsense excite design|run|friction|iterate`."""
-
-from __future__ import annotations
+"""`armsense excite design|run|friction|iterate`; all but the first move an arm, by ROS."""
 
 import importlib
 import sys
@@ -21,7 +19,14 @@ def main(arguments: list[str]) -> int:
     """Run one subcommand; returns the exit code."""
     name = (arguments or [''])[0]
     if name in COMMANDS:   # each loads much of its own
-        module = importlib.import_module(COMMANDS[name][0])
+        try:
+            module = importlib.import_module(COMMANDS[name][0])
+        except ModuleNotFoundError as error:
+            if error.name != 'armsense_bringup':
+                raise
+            print(f'armsense excite {name}: moving an arm needs ROS; a checkout of armsense has '
+                  f'it as ./armsense excite {name}', file=sys.stderr)
+            return 1
         return int(module.main(arguments[1:]))
     asked = name in ('-h', '--help')
     lines = ['usage: ./armsense excite COMMAND [arguments]', '']
