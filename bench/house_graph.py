@@ -10,7 +10,7 @@ import re
 Graph = dict[str, set[str]]   # module -> modules that it uses
 # The floors of the library; a room may use those on lower floors and its neighbours.
 FLOORS = (
-    ('errors', 'types', 'schema', 'share', 'parallel'),
+    ('errors', 'types', 'schema', 'share', 'parallel', 'extras'),
     ('geometry', 'model'),
     ('drive', 'velocity', 'trajectory'),
     ('observer', 'detector'),
@@ -19,6 +19,7 @@ FLOORS = (
     ('recordings', 'sim'),
     ('jobs',),
     ('report',),
+    ('api',),
     ('cli',),
 )
 

@@ -92,6 +92,10 @@ class Excitation:
     date: str
     seconds: float = quantity(0.0, unit='s', low=0, text='that the design took')
 
+    def __repr__(self) -> str:
+        return (f'<Excitation of {self.arm}: {self.kind}, {self.period:g} s, {len(self.joints)} '
+                f'joints, condition number {self.quality.condition_number:.3g}>')
+
     def __post_init__(self) -> None:
         if tuple(self.coefficients) != self.joints:
             raise BadValue('joints of the coefficients', list(self.coefficients),

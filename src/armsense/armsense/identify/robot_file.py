@@ -37,22 +37,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 import fnmatch
 from pathlib import Path
-import sys
 from typing import Any
 
 import numpy as np
 
 from armsense import schema
-from armsense.errors import ArmsenseError, BadValue
+from armsense.errors import BadValue
 from armsense.identify.estimation.feasible import MASS_FACTORS
 from armsense.identify.estimation.training import ESTIMATORS, Options, PREPROCESSING
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
-from armsense.model.robot_description import find_description, load_description
+from armsense.model.description_places import find_description
+from armsense.model.robot_description import load_description
 from armsense.schema import quantity
 from armsense.types import Array
 
-SHARED = 'example-robot-data:'
 QUANTITIES = ('time', 'position', 'velocity', 'effort')
 
 
@@ -202,13 +201,6 @@ class RobotFile:
         return [recording.rows(int(scale * a), min(int(scale * b), N)) for a, b in windows]
 
     def _description(self, data: Path | None) -> Path:
-        if self.urdf.startswith(SHARED):
-            inside = Path('cmeel.prefix/share/example-robot-data/robots') / self.urdf[len(SHARED):]
-            for folder in sys.path:
-                if (Path(folder) / inside).is_file():
-                    return Path(folder) / inside
-            raise ArmsenseError(f'{self.urdf}: not found; type: ./armsense shell pip install -r '
-                                'requirements/data.lock')
         if data is not None:
             near = (data if data.is_dir() else data.parent) / self.urdf
             if near.is_file():

@@ -56,8 +56,12 @@ class Setup(NamedTuple):
     def of_arm(cls, name: str) -> Setup:
         """An arm of this repository, or of its own yaml file."""
         arm = Arm.load(name)
-        return cls(arm.replace(armature=np.zeros(arm.n)), SourceConfig(topic=None),
-                   Options(gravity=arm.gravity))
+        return cls.rigid(arm, Options(gravity=arm.gravity))
+
+    @classmethod
+    def rigid(cls, arm: Arm, options: Options) -> Subject:
+        """An arm whose rotors are identified beside its links."""
+        return cls(arm.replace(armature=np.zeros(arm.n)), SourceConfig(topic=None), options)
 
     @classmethod
     def of_robot(cls, robot: RobotFile, data: Path) -> Setup:

@@ -1,10 +1,10 @@
 """A recorded run seen again by an observer: same numbers, other thresholds if wanted."""
 
+from collections.abc import Callable
 import csv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from matplotlib.figure import Figure
 import numpy as np
 
 from armsense.detector import ContactEstimate, ContactOptions, Thresholds
@@ -143,11 +143,18 @@ def _collision(run: Replay, k: int, stamp: int) -> bytes:
     return serialize(message)
 
 
-def draw(run: Replay, path: Path, most: int = 20_000) -> None:
-    """Residual and thresholds of every joint, collisions as lines."""
+def draw(run: Replay, path: Path) -> None:
+    """Write `draw_on` as a file."""
+    from matplotlib.figure import Figure   # a second, and an extra of the package
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw_on(run, Figure).savefig(path, dpi=110)
+
+
+def draw_on(run: Replay, make: Callable[..., Any], most: int = 20_000) -> Any:
+    """Residual and thresholds of every joint, collisions as lines, on a figure that `make` makes."""
     trace, n = run.trace, run.model.n
     step = max(len(trace.time) // most, 1)
-    figure = Figure(figsize=(10, 1.8 * n + 0.6), layout='constrained')
+    figure = make(figsize=(10, 1.8 * n + 0.6), layout='constrained')
     for j, axes in enumerate(figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]):
         axes.plot(trace.time[::step], trace.filtered[::step, j], lw=0.8)
         for sign in (1.0, -1.0):
@@ -156,6 +163,7 @@ def draw(run: Replay, path: Path, most: int = 20_000) -> None:
             axes.axvline(event.time, color='tab:red', lw=0.8)
         axes.set_ylabel(f'{run.model.joint_names[j]} [Nm]')
     axes.set_xlabel('time [s]')
-    figure.suptitle(f'{run.model.name}: residual and thresholds, {len(run.events)} collisions')
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    count = len(run.events)
+    figure.suptitle(f'{run.model.name}: residual and thresholds, {count} '
+                    f'collision{"" if count == 1 else "s"}')
+    return figure

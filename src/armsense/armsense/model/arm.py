@@ -17,6 +17,7 @@ support, what a support that moves does to it, and the same arm with other param
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,10 @@ class Arm(PinocchioArm):
             from armsense.model.model_file import ModelFile
             return ModelFile.read(model_file, arm=config.arm).apply(model)
         return model
+
+    def __repr__(self) -> str:
+        return (f'<Arm {self.name}: {self.n} joints, {self.config.rate:g} Hz, effort '
+                f'{self.config.effort}>')
 
     # -- dynamics ----------------------------------------------------------------------------
 
@@ -240,6 +245,13 @@ class Arm(PinocchioArm):
             other._model.armature = vector('armature', armature, self.n)
         if gravity is not None:
             other._model.gravity.linear = vector('gravity', gravity, 3)
+        other._renew()
+        return other
+
+    def with_rate(self, rate: float) -> Arm:
+        """The same arm, its states at another rate [Hz]."""
+        other = self._copy()
+        other.config = dataclasses.replace(self.config, rate=rate)
         other._renew()
         return other
 

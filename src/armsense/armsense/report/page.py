@@ -32,6 +32,12 @@ def write_all(job: Identification, out: Path) -> tuple[Path, Path, Path]:
     return out, out.with_name(page), out.with_name(data)
 
 
+def page(job: Identification) -> str:
+    """The page alone."""
+    evidence = Evidence.of(job)
+    return render(job, evidence, content(job, evidence))
+
+
 def render(job: Identification, evidence: Evidence, facts: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
