@@ -14,7 +14,7 @@ from armsense.identify.identify import identify as identify_arm
 from armsense.identify.payload import find_payload
 from armsense.identify.signals.recording import Recording
 from armsense.jobs.files import check_target
-from armsense.jobs.identify_job import Identification, Subject, summary
+from armsense.jobs.identify_job import Identification, Setup, summary
 from armsense.model import Arm
 
 Recordings = Recording | Sequence[Recording]
@@ -44,11 +44,11 @@ def identify(recordings: Recordings, robot: Arm, *, validate: Recordings = (),
         raise ArmsenseError(f'gravity is {gravity!r}; it must be given or auto')
     begin = time.perf_counter()
     options = Options(gravity=robot.gravity if gravity == 'given' else None, estimator=estimator)
-    subject = Subject.rigid(robot, options)
+    setup = Setup.rigid(robot, options)
     training, unseen = _several(recordings), _several(validate)
-    found = identify_arm(training, subject.arm, options)
+    found = identify_arm(training, setup.arm, options)
     result = summary(found, unseen, (), time.perf_counter() - begin)
-    return Fit(robot, Identification(subject, found, training, unseen, (), (), result))
+    return Fit(robot, Identification(setup, found, training, unseen, (), (), result))
 
 
 @dataclass(frozen=True, repr=False)

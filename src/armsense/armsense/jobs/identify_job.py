@@ -59,7 +59,7 @@ class Setup(NamedTuple):
         return cls.rigid(arm, Options(gravity=arm.gravity))
 
     @classmethod
-    def rigid(cls, arm: Arm, options: Options) -> Subject:
+    def rigid(cls, arm: Arm, options: Options) -> Setup:
         """An arm whose rotors are identified beside its links."""
         return cls(arm.replace(armature=np.zeros(arm.n)), SourceConfig(topic=None), options)
 
