@@ -21,7 +21,8 @@ import numpy as np
 from armsense.errors import ArmsenseError
 from armsense.identify.payload import identify_payload
 from armsense.identify.robot_file import RobotFile
-from armsense.jobs.identify_job import pooled, read_recording, run, Setup
+from armsense.jobs.identify_job import pooled, run, Setup
+from armsense.recordings.reader import read_recording
 from bench.encoder_stiffness import ElasticRobotFile, stiffnesses
 from bench.report import emit
 
@@ -96,13 +97,13 @@ def ur10e(name: str, folder: Path) -> tuple[Any, list[Row]]:
     errors: dict[str, dict[str, Any]] = {}
     unseen = {'40s': '*40sec*', '50s': '*50sec*', '20s': '*20sec*', 'ptp': '*ptp*'}
     for key, pattern in unseen.items():
-        recording, _ = read_recording(next(folder.glob(pattern)), setup)
+        recording, _ = read_recording(next(folder.glob(pattern)), setup.origin)
         errors[key] = pooled(model, robot.validation(recording, False))
     result: dict[str, Any] = {key: _two(error['validation_percent'])
                               for key, error in errors.items()}
     joints = [np.mean(errors[key]['validation_joint_percent']) for key in ('40s', '50s')]
     result['mean_joint'] = _two(float(np.mean(joints)))
-    loaded, empty = (_moving(read_recording(folder / f'ur-20_01_31-{which}.csv', setup)[0])
+    loaded, empty = (_moving(read_recording(folder / f'ur-20_01_31-{which}.csv', setup.origin)[0])
                      for which in ('load', 'unload'))
     payload = identify_payload(model, loaded, empty)
     result['payload_kg'] = [round(x, 2) for x in (payload.mass, *payload.interval)]

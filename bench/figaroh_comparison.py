@@ -20,7 +20,8 @@ import numpy as np
 
 from armsense.identify.robot_file import RobotFile
 from armsense.identify.signals.filters import low_pass
-from armsense.jobs.identify_job import read_recording, Setup
+from armsense.jobs.identify_job import Setup
+from armsense.recordings.reader import read_recording
 from armsense.model import Arm
 from armsense.types import Array
 from bench.base_estimate import base_estimate
@@ -140,7 +141,7 @@ def compare_tx40(figaroh: Figaroh, folder: Path, robot: RobotFile) -> Compared:
 def tx40_base(folder: Path, robot: RobotFile) -> tuple[float, int]:
     """The work of FIGAROH's example: filter, derive, regressor, base parameters, least squares."""
     setup = Setup.of_robot(robot, folder)
-    recording, _ = read_recording(folder, setup)
+    recording, _ = read_recording(folder, setup.origin)
     model, rate = setup.arm, recording.rate
     q = low_pass(recording.q, FILTER, rate)
     dq = np.gradient(q, 1.0 / rate, axis=0)

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -32,11 +34,12 @@ def test_matrix_windows_and_columns(tmp_path):
     robot = RobotFile.read(write(tmp_path, GOOD))
     assert robot.gravity is None
     assert robot.source.columns == {'time': ('0',), 'position': ('1', '2'), 'effort': ('i1', 'i2')}
-    np.testing.assert_allclose(robot.options().axes, [[1, 0], [0, 1], [1, 1]])
+    arm = SimpleNamespace(n=2, joint_names=('a', 'b'))
+    np.testing.assert_allclose(robot.options(arm).axes, [[1, 0], [0, 1], [1, 1]])
     q = np.random.default_rng(0).standard_normal((100, 2))
     R = np.array([[10.0, 0.0], [10.0, 20.0]])
     motor_torque = np.random.default_rng(1).standard_normal((100, 2))
-    recording = robot.recording(np.arange(100.0), q @ R.T, motor_torque, None, 'x long')
+    recording = robot.recording(arm, np.arange(100.0), q @ R.T, motor_torque, None, 'x long')
     np.testing.assert_allclose(recording.q, q + [0.0, 1.0])
     # virtual work: motor torque times motor motion is joint torque times joint motion
     dq = np.array([0.3, -0.2])

@@ -3,6 +3,7 @@
 For example:
 
     calibrate BAG... --model model.yaml --rate 0.1
+    calibrate run.csv... --robot ROBOT.yaml --model model.yaml
     calibrate --live 20 --model model.yaml          (while the arm moves freely)
     calibrate --simulate 5 --arm biorob --out model.yaml
     calibrate --check --arm laas4 --quick --json
@@ -24,14 +25,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 import scipy.stats
 
-from armsense.cli.command import add_bag_options, answer, arm_of, console, mounting, table
+from armsense.cli.command import add_bag_options, answer, console, table, Watched, watched
 from armsense.errors import ArmsenseError
 from armsense.jobs.files import check_target
 from armsense.model import Arm
-from armsense.model.arm import carrying
 from armsense.observer import OBSERVERS
 from armsense.parallel import run_tasks
-from armsense.recordings.bag_tape import read_tape
 from armsense.types import Array
 from armsense.watch.calibrate import calibrate, Calibration, count_alarms, free_residuals, store
 from armsense.watch.collision_monitor import DetectionConfig
@@ -42,13 +41,14 @@ QUICK = 0.03, 0.06                 # [h] the same, in a few minutes: the low rat
 UNUSED = 10**5                     # numbers of simulated recordings that no fit has seen
 RECORDER = 'armsense_monitor.recorder_node'
 PATIENCE = 10.0                    # [s] for the recorder to close the bag
+SAME_RATE = 0.05                   # share by which recordings may differ
 TICK = 0.5                         # [s] between two looks at it
 
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog='armsense calibrate',
                                   description=(__doc__ or '').splitlines()[0])
-    out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings')
+    out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings, bags or tables')
     out.add_argument('--live', type=float, metavar='MINUTES',
                      help='record the arm that runs now; it must move and touch nothing')
     out.add_argument('--simulate', type=float, metavar='MINUTES',
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    model, config, _ = arm_of(options)
+    who = watched(options, options.bags[0] if options.bags else None)
+    model, config = who.model, who.detection
     if sum([bool(options.bags), options.simulate is not None, options.live is not None]) != 1:
         raise ArmsenseError('give either bags, --live MINUTES or --simulate MINUTES')
     target = options.out or options.model
@@ -86,11 +87,8 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     if options.live is not None:
         options.bags = [_live(options, console)]
     if options.bags:
-        read = (read_tape(bag, model.n, options.topic, mounting(options)) for bag in options.bags)
-        residuals = [free_residuals(
-            model if bag.payload is None else carrying(model, bag.payload), config, bag.tape,
-            options.observer) for bag in read]
-        method = 'calibrated from bags'
+        residuals, model = _recorded(who, options)
+        method = 'calibrated from recordings'
     else:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
@@ -103,6 +101,20 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
             'confidence': options.confidence, 'mean_nm': found.statistics.mean,
             'sigma_nm': found.statistics.sigma, 'threshold_nm': found.thresholds.constant,
             'warnings': found.thresholds.warnings, 'model': str(target) if target else None}
+
+
+def _recorded(who: Watched, options: argparse.Namespace) -> tuple[list[Array], Arm]:
+    """Free residuals of all recordings, and the arm at their rate."""
+    residuals, model = [], who.model
+    for number, path in enumerate(options.bags):
+        own, bag = who.read(path)
+        if number and abs(own.config.rate / model.config.rate - 1.0) > SAME_RATE:
+            raise ArmsenseError(f'{path.name} has {own.config.rate:.4g} samples a second, '
+                                f'{options.bags[0].name} {model.config.rate:.4g}; calibrate with '
+                                'recordings of one rate')
+        model = model if number else model.with_rate(own.config.rate)
+        residuals.append(free_residuals(own, who.detection, bag.tape, options.observer))
+    return residuals, model
 
 
 def _live(options: argparse.Namespace, console: Console) -> Path:
@@ -164,7 +176,8 @@ def _simulated(options: argparse.Namespace, config: DetectionConfig, hours: floa
 
 def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Rates asked for against rates on motions that no fit has seen."""
-    model, config, _ = arm_of(options)
+    who = watched(options)
+    model, config = who.model, who.detection
     period = 1.0 / model.config.rate
     fit, check = QUICK if options.quick else (FIT_HOURS, CHECK_HOURS)
     known = _simulated(options, config, options.fit_hours or fit, 0, console)

@@ -2,18 +2,23 @@
 
 import argparse
 from collections.abc import Callable, Collection, Sequence
+import dataclasses
 import json
+from pathlib import Path
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from armsense.errors import ArmsenseError
+from armsense.identify.robot_file import RobotFile
 from armsense.model import Arm
+from armsense.model.arm import carrying
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_tape import Mounting
+from armsense.recordings.bag_tape import BagTape, Mounting
+from armsense.recordings.reader import Origin, read_run
 from armsense.watch.collision_monitor import DetectionConfig
 
 
@@ -68,9 +73,12 @@ def step_bar(transient: bool = False) -> Progress:
 
 def add_bag_options(parser: argparse.ArgumentParser) -> None:
     """Options of commands that put bags through an observer."""
-    parser.add_argument('--arm', help='arm, where no model is given (default: laas4)')
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument('--arm', help='arm by name, its yaml file or a URDF, where no model is given '
+                       '(default: laas4)')
+    which.add_argument('--robot', type=Path, help='robot file (yaml), as for identify')
     parser.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
-    parser.add_argument('--topic', help='of the motor states, where a bag has several arms')
+    parser.add_argument('--topic', help='of the states, where a bag has several arms')
     parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
     group = parser.add_argument_group('a base that moved (bags with the topic imu)')
     group.add_argument('--imu-rpy', type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar='RAD',
@@ -87,9 +95,39 @@ def mounting(options: argparse.Namespace) -> Mounting | None:
     return Mounting(tuple(options.imu_rpy), tuple(options.imu_position))
 
 
-def arm_of(options: argparse.Namespace) -> tuple[Arm, DetectionConfig, ModelFile | None]:
-    """The arm of `--arm`, else of `--model`, its observers, and the file of `--model`."""
+class Watched(NamedTuple):
+    """What a command puts recordings through, and how it reads them."""
+
+    origin: Origin
+    detection: DetectionConfig
+    stored: ModelFile | None    # of `--model`
+    imu: Mounting | None
+
+    @property
+    def model(self) -> Arm:
+        return self.origin.arm
+
+    def read(self, path: Path) -> tuple[Arm, BagTape]:
+        """A recording, and the arm at its rate and with its load."""
+        bag = read_run(path, self.origin, self.imu)
+        model = self.model if bag.rate is None else self.model.with_rate(bag.rate)
+        return (model if bag.payload is None else carrying(model, bag.payload)), bag
+
+
+def watched(options: argparse.Namespace, data: Path | None = None) -> Watched:
+    """By `--robot` or `--arm`, else by `--model`; the URDF of a robot may lie beside the data."""
     stored = ModelFile.read(options.model) if options.model else None
-    options.arm = options.arm or (stored.arm if stored else 'laas4')
-    model = Arm.load(options.arm, options.model)
-    return model, DetectionConfig.of(model, options.detection), stored
+    if options.robot:
+        robot = RobotFile.read(options.robot)
+        model = robot.model(data)
+        if options.model:
+            model = ModelFile.read(options.model, arm=model.name).apply(model)
+        options.arm = model.name
+        origin = Origin(model, robot.source, robot)
+    else:
+        options.arm = options.arm or (stored.arm if stored else 'laas4')
+        origin = Origin(Arm.load(options.arm, options.model))
+    if options.topic:
+        origin = origin._replace(source=dataclasses.replace(origin.source, topic=options.topic))
+    return Watched(origin, DetectionConfig.of(origin.arm, options.detection), stored,
+                   mounting(options))

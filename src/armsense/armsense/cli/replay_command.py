@@ -4,6 +4,7 @@ For example:
 
     replay BAG --model model.yaml [--observer kalman] [--scale 0.8] [--json]
     replay BAG --arm laas4 --rate 1 --csv out.csv --mcap out/replayed
+    replay run.csv --robot ROBOT.yaml --model model.yaml
 """
 
 import argparse
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from armsense.cli.command import add_bag_options, answer, arm_of, console, mounting, table
+from armsense.cli.command import add_bag_options, answer, console, table, watched
 from armsense.detector import (
     alarm_statistic,
     cluster_maxima,
@@ -24,9 +25,7 @@ from armsense.detector import (
 )
 from armsense.jobs.files import check_target
 from armsense.jobs.replay import draw, Replay, replay, write_bag, write_csv
-from armsense.model.arm import carrying
 from armsense.observer import OBSERVERS
-from armsense.recordings.bag_tape import read_tape
 from armsense.watch.collision_monitor import DetectionConfig
 
 WHAT_IF = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)   # factors on the thresholds
@@ -35,7 +34,7 @@ WHAT_IF = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)   # factors on the thresholds
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog='armsense replay',
                                   description=(__doc__ or '').splitlines()[0])
-    out.add_argument('bag', type=Path, help='rosbag2 folder or file')
+    out.add_argument('bag', type=Path, help='bag or table, as for identify')
     out.add_argument('--model', type=Path, help='model.yaml; tells the arm and its thresholds')
     out.add_argument('--observer', choices=OBSERVERS, help='default: that of the yaml')
     height = out.add_mutually_exclusive_group()
@@ -69,10 +68,9 @@ def _replay(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> tuple[Replay, dict[str, Any]]:
-    model, config, stored = arm_of(options)
-    bag = read_tape(options.bag, model.n, options.topic, mounting(options))
-    if bag.payload is not None:
-        model = carrying(model, bag.payload)
+    who = watched(options, options.bag)
+    model, bag = who.read(options.bag)
+    config, stored = who.detection, who.stored
     thresholds = (stored.thresholds if stored else None) or config.thresholds(model)
     if options.rate is not None:
         thresholds = _for_rate(replay(model, bag, config, thresholds, options.observer),

@@ -5,14 +5,15 @@ In full:
     robot: my_arm
     urdf: my_arm.urdf                 # beside this file, absolute, beside the data, or
                                       # example-robot-data:panda_description/urdf/panda.urdf
-    joints: [joint1, joint2]          # moving joints, in the order of the URDF
+    joints: [joint1, joint2]          # moving joints, in the order of the columns and of `drive`
     source:                           # where the signals stand; a bag needs nothing but its topic
-      topic: /joint_states
+      topic: /joint_states            # auto: the only one of motor states, else of joint states
       names: [fr3_joint1, fr3_joint2] # in the messages, where they differ from the URDF
-      columns: {time: 0, position: 1-2, velocity: 3-4, effort: [i1, i2]}   # csv: or headings
+      columns: {time: 0, position: q1-q2, velocity: dq, effort: [i1, i2]}   # of tables: numbers,
+                                      # headings, ranges, what a series of headings begins with
       files: {position: q.csv, effort: tau.csv}      # a folder with one file per quantity
+      units: {time: ms, position: deg, velocity: deg/s, effort: mA}   # where they are not SI
       rate: 5000.0                    # [Hz] where no time is recorded
-      degrees: false                  # angles in degrees
     drive:
       gains: [11.1, 10.6]             # joint torque per unit of effort, such as Nm/A
       motor_matrix: [[32, 0], [0, 45]]    # motor angles per joint angle
@@ -37,6 +38,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 import fnmatch
 from pathlib import Path
+import re
 from typing import Any
 
 import numpy as np
@@ -48,23 +50,31 @@ from armsense.identify.estimation.training import ESTIMATORS, Options, PREPROCES
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.description_places import find_description
+from armsense.model.pinocchio_arm import joint_order
 from armsense.model.robot_description import load_description
-from armsense.schema import quantity
+from armsense.schema import check_known, quantity
 from armsense.types import Array
 
-QUANTITIES = ('time', 'position', 'velocity', 'effort')
+# By quantity: factor to SI. A current stays one; `drive.gains` tell the torque of an ampere.
+UNITS: dict[str, dict[str, float]] = {
+    'time': {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9},
+    'position': {'rad': 1.0, 'deg': np.pi / 180.0, 'm': 1.0, 'mm': 1e-3},
+    'velocity': {'rad/s': 1.0, 'deg/s': np.pi / 180.0, 'm/s': 1.0, 'mm/s': 1e-3,
+                 'rpm': np.pi / 30.0},
+    'effort': {'Nm': 1.0, 'mNm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3}}
+QUANTITIES = tuple(UNITS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceConfig:
     """Where the signals stand in the data."""
 
-    topic: str | None = '/joint_states'   # None: of the only motor states in a bag
+    topic: str | None = '/joint_states'   # None: of the only motor or joint states in a bag
     names: tuple[str, ...] = ()
     columns: dict[str, tuple[str, ...]] = quantity({}, text='csv: headings or numbers')
     files: dict[str, str] = quantity({}, text='one file per quantity')
     rate: float | None = quantity(None, unit='Hz', above=0)
-    degrees: bool = False
+    units: dict[str, str] = quantity({}, text='of quantities that are not in SI units')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +123,8 @@ class RobotFile:
         data = schema.read_yaml(path)
         if data.get('gravity') == 'auto':
             del data['gravity']
-        source = data.get('source')
-        if isinstance(source, dict) and isinstance(source.get('columns'), dict):
-            source['columns'] = {key: [str(c) for c in _listed(value)]
-                                 for key, value in source['columns'].items()}
+        if isinstance(data.get('source'), dict):
+            data['source'] = _source(data['source'])
         robot = schema.load(cls, {**data, 'folder': str(path.resolve().parent)}, path.name)
         robot._check(path.name)
         return robot
@@ -132,9 +140,13 @@ class RobotFile:
         for row in (*self.drive.motor_matrix, *self.drive.couplings):
             if len(row) != n:
                 raise BadValue(f'{where}: length of a row of drive', len(row), f'{n}')
-        for key in (*self.source.columns, *self.source.files):
+        for key in (*self.source.columns, *self.source.files, *self.source.units):
             if key not in QUANTITIES:
                 raise BadValue(f'{where}: quantity of source', key, f'one of {QUANTITIES}')
+        for key, unit in self.source.units.items():
+            if unit not in UNITS[key]:
+                raise BadValue(f'{where}: source.units.{key}', unit,
+                               f'one of {", ".join(UNITS[key])}')
 
     # -- the robot ----------------------------------------------------------------------------
 
@@ -144,28 +156,38 @@ class RobotFile:
         gravity = (0.0, 0.0, -9.81) if self.gravity is None else self.gravity
         # Massless fixed links are common in foreign URDFs; only the moving links must have mass.
         text = load_description(path) if path.suffix == '.xacro' else path.read_text()
-        model = Arm(text, self.joints, gravity=gravity, name=self.robot)
+        order = joint_order(text)
+        for name in self.joints:
+            check_known('joint', name, order, path.name)
+        model = Arm(text, tuple(name for name in order if name in self.joints), gravity=gravity,
+                    name=self.robot)
         for name, mass in zip(model.link_names, model.masses, strict=True):
             if mass <= 0.0:
                 raise BadValue(f'{path.name}: mass of {name}', float(mass), '> 0 kg')
         return model
 
-    def options(self) -> Options:
-        """What the file decides instead of the data."""
-        n = len(self.joints)
+    def options(self, arm: Arm) -> Options:
+        """What the file decides instead of the data, for the arm of `model`."""
         axes = None
         if self.drive.couplings:
-            axes = np.vstack([np.eye(n), np.array(self.drive.couplings)])
+            couplings = np.array(self.drive.couplings)[:, self._places(arm)]
+            axes = np.vstack([np.eye(arm.n), couplings])
         return Options(gravity=None if self.gravity is None else np.array(self.gravity), axes=axes,
                        cutoff=self.cutoff, mass_factors=self.mass_factors,
                        total_mass=self.total_mass, preprocess=self.preprocess,
                        estimator=self.estimator, terms=self.terms or None)
 
-    def recording(self, t: Array, position: Array, effort: Array, velocity: Array | None,
-                  name: str) -> Recording:
-        """Joint angles and torques from the recorded signals."""
-        scale = np.pi / 180.0 if self.source.degrees else 1.0
-        q, dq, tau = scale * position, None if velocity is None else scale * velocity, effort
+    def _places(self, arm: Arm) -> list[int]:
+        """Where each joint of the arm stands in this file."""
+        return [self.joints.index(name) for name in arm.joint_names]
+
+    def recording(self, arm: Arm, t: Array, position: Array, effort: Array,
+                  velocity: Array | None, name: str) -> Recording:
+        """Joint angles and torques of the arm from the recorded signals, which are in SI units.
+
+        Columns of signals and numbers of `drive` are in the order of this file.
+        """
+        q, dq, tau = position, velocity, effort
         if self.drive.gains:
             tau = tau * np.array(self.drive.gains)
         if self.drive.motor_matrix:
@@ -175,7 +197,9 @@ class RobotFile:
             dq = None if dq is None else dq @ inverse
         if self.drive.offsets:
             q = q + np.array(self.drive.offsets)
-        return Recording(t, q, tau, dq, name)
+        places = self._places(arm)
+        return Recording(t, q[:, places], tau[:, places], None if dq is None else dq[:, places],
+                         name)
 
     # -- windows ------------------------------------------------------------------------------
 
@@ -208,11 +232,26 @@ class RobotFile:
         return find_description(self.urdf, Path(self.folder))
 
 
-def _listed(value: Any) -> list[Any]:
-    """Lists stay, a range 'a-b' becomes numbers, anything else becomes a list of one."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, str) and value.replace('-', '').isdigit() and '-' in value:
-        first, last = value.split('-')
-        return list(range(int(first), int(last) + 1))
-    return [value]
+def _source(data: dict[str, Any]) -> dict[str, Any]:
+    """As written, with ranges of columns written out and `degrees` as units."""
+    data = dict(data)
+    if data.get('topic') == 'auto':
+        data['topic'] = None
+    if isinstance(data.get('columns'), dict):
+        data['columns'] = {key: [name for item in (value if isinstance(value, list) else [value])
+                                 for name in columns_of(str(item))]
+                           for key, value in data['columns'].items()}
+    if data.pop('degrees', False):     # the older way to say it
+        data['units'] = {'position': 'deg', 'velocity': 'deg/s', **data.get('units', {})}
+    return data
+
+
+def columns_of(text: str) -> list[str]:
+    """A range such as 1-6, q0-q6 or tau_1_Nm-tau_6_Nm written out; else the text itself."""
+    found = re.fullmatch(r'(.*?)(\d+)(\D*)-(?:\1)?(\d+)(?:\3)', text)
+    if found is None:
+        return [text]
+    stem, first, end, last = found.groups()
+    if int(last) < int(first):
+        raise BadValue('range of columns', text, 'rising')
+    return [f'{stem}{k:0{len(first)}d}{end}' for k in range(int(first), int(last) + 1)]

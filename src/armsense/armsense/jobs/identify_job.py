@@ -31,10 +31,8 @@ from armsense.identify.robot_file import RobotFile, SourceConfig
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.model.model_file import ModelFile
-from armsense.recordings.bag_files import BagFacts, is_bag
-from armsense.recordings.bag_reader import read_bag
-from armsense.recordings.csv_reader import read_csv, TEXT
-from armsense.recordings.reader import read_elastic, read_strain
+from armsense.recordings.bag_files import BagFacts
+from armsense.recordings.reader import Origin, read_elastic, read_recording, read_strain
 from armsense.types import Progress
 
 GOOD, USABLE = 5.0, 15.0          # [%] torque error on unseen data
@@ -66,7 +64,13 @@ class Setup(NamedTuple):
     @classmethod
     def of_robot(cls, robot: RobotFile, data: Path) -> Setup:
         """Of a robot file; its URDF may stand beside the data."""
-        return cls(robot.model(data), robot.source, robot.options(), robot)
+        arm = robot.model(data)
+        return cls(arm, robot.source, robot.options(arm), robot)
+
+    @property
+    def origin(self) -> Origin:
+        """Of its recordings."""
+        return Origin(self.arm, self.source, self.robot)
 
     @property
     def elastic(self) -> bool:
@@ -150,8 +154,7 @@ def _elastic(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: 
         recordings = []
         for path in paths:
             say(0.1, f'reading {path.name}')
-            parts, remarks = read_elastic(path, setup.arm, setup.source,
-                                          _window(path, setup))
+            parts, remarks = read_elastic(path, setup.origin, _window(path, setup))
             recordings += parts
             notes.extend(remarks)
         return recordings
@@ -169,9 +172,9 @@ def recorded_motion(path: Path, setup: Setup) -> tuple[Recording, tuple[str, ...
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
     window = _window(path, setup)
     if any(joint.strain is not None for joint in setup.arm.config.joints.values()):
-        recording, remarks = read_strain(path, setup.arm, setup.source)
+        recording, remarks = read_strain(path, setup.origin)
     else:
-        recording, remarks = read_recording(path, setup)
+        recording, remarks = read_recording(path, setup.origin)
     if window is not None:
         recording = recording.between(*(np.array(window) - recording.t[0]))
     return recording, remarks
@@ -184,23 +187,6 @@ def _window(path: Path, setup: Setup) -> tuple[float, float] | None:
         raise ArmsenseError(f'{path.name} was recorded with arm {facts.arm!r}; it cannot identify '
                             f'{setup.arm.name!r}')
     return facts.window()
-
-
-def read_recording(path: Path, setup: Setup) -> tuple[Recording, tuple[str, ...]]:
-    """Joint angles and torques of a bag or a table, and remarks on what was read."""
-    source, joints = setup.source, setup.arm.joint_names
-    if not path.exists():
-        raise ArmsenseError(f'cannot read {path}: no such file or folder')
-    if is_bag(path):
-        signals = read_bag(path, source, joints)
-    elif path.suffix in TEXT or source.files:
-        signals = read_csv(path, source, len(joints))
-    else:
-        raise ArmsenseError(f'{path}: no recording; known are rosbag2 (.db3, .mcap) and text '
-                            f'tables ({", ".join(TEXT)})')
-    recorded = signals.t, signals.position, signals.effort, signals.velocity, signals.name
-    robot = setup.robot
-    return (Recording(*recorded) if robot is None else robot.recording(*recorded)), signals.notes
 
 
 def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence[str],

@@ -23,6 +23,7 @@ from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 import numpy as np
 from rosbags.interfaces import Nodetype
+from rosbags.rosbag1 import Reader as Ros1Reader
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores, TypesysError
 from rosbags.typesys.store import Typestore
 import yaml
@@ -33,7 +34,7 @@ from armsense.share import message_definitions
 
 METADATA = 'metadata.yaml'
 INFORMATION = 'rosbag2_bagfile_information'
-STORAGE = ('.db3', '.mcap')
+STORAGE = ('.db3', '.mcap', '.bag')     # the last one of ROS 1
 PACKED = ('.zstd', '.zst')
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -78,16 +79,20 @@ def messages(path: Path, notes: list[str]) -> Iterator[RawMessage]:
 
 
 def choose_states(where: str, kinds: Mapping[str, str], topic: str | None) -> str:
-    """The topic of the motor states that is wanted; None: the only one of that type."""
-    candidates = [name for name, kind in kinds.items() if kind == MOTOR_STATES]
-    if topic is None and len(candidates) == 1:
-        return candidates[0]
-    if topic in candidates:
-        return str(topic)
-    if topic is None and candidates:
-        raise ArmsenseError(f'{where} has several arms; choose a topic: {", ".join(candidates)}')
+    """The topic that is wanted; None: the only one of motor states, else of joint states."""
+    found = {kind: [name for name, own in kinds.items() if own == kind]
+             for kind in (MOTOR_STATES, JOINT_STATE)}
+    if topic is None:
+        candidates = found[MOTOR_STATES] or found[JOINT_STATE]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            raise ArmsenseError(f'{where} has several arms; choose a topic: '
+                                f'{", ".join(candidates)}')
+    elif topic in found[MOTOR_STATES] + found[JOINT_STATE]:
+        return topic
     known = [f'{name} ({kind})' for name, kind in kinds.items()] or ['nothing']
-    raise UnknownName('topic of MotorStates', topic or 'motor_states', known, where)
+    raise UnknownName('topic of MotorStates or JointState', topic or 'motor_states', known, where)
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
@@ -111,6 +116,8 @@ def _messages(file: Path, notes: list[str]) -> Iterator[RawMessage]:
             yield from _sqlite(padded, notes)
     elif file.suffix == '.db3':
         yield from _sqlite(file, notes)
+    elif file.suffix == '.bag':
+        yield from _ros1(file, notes)
     else:
         yield from _mcap(file, notes)
 
@@ -169,6 +176,20 @@ def _mcap(file: Path, notes: list[str]) -> Iterator[RawMessage]:
         except Exception as error:   # damaged bytes make the library raise what it will
             notes.append(f'{file.name}: cut off or damaged, read as far as possible '
                          f'({type(error).__name__})')
+
+
+def _ros1(file: Path, notes: list[str]) -> Iterator[RawMessage]:
+    """Joint states of ROS 1 as CDR; of other topics the name and type alone."""
+    store = our_types()     # that of ROS 2 knows the headers of ROS 1 and leaves their count out
+    try:
+        with Ros1Reader(file) as reader:
+            for connection, stamp, data in reader.messages():
+                plain = (bytes(store.ros1_to_cdr(data, JOINT_STATE))
+                         if connection.msgtype == JOINT_STATE else b'')
+                yield RawMessage(connection.topic, connection.msgtype, stamp, plain, '')
+    except Exception as error:   # as above
+        notes.append(f'{file.name}: cut off or damaged, read as far as possible '
+                     f'({type(error).__name__}: {error})')
 
 
 def _unpack(data: bytes) -> bytes:

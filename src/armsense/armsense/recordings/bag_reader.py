@@ -8,7 +8,6 @@ rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour a
 are averaged with the values, so nothing is shifted.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,11 @@ from armsense.recordings.bag_files import (
     whose,
 )
 from armsense.recordings.cdr import BadRecord, Columns, MessageType, seconds
+from armsense.recordings.signals import Signals
 from armsense.types import Array
 
 BATCH = 4096
+STATES = (JOINT_STATE, MOTOR_STATES)
 MOST_LAYOUTS = 8                     # that are remembered
 PARTS = ('position', 'velocity', 'effort', 'joint_position', 'strain')   # of a row, after 2 times
 NECESSARY = ('position', 'effort')
@@ -40,33 +41,19 @@ MOST = 1_000_000
 WANTED = {*PARTS, 'torque', 'stamp_ns', 'time_ns'}
 
 
-@dataclass(frozen=True)
-class Signals:
-    """What one recording holds; all with N rows."""
-
-    t: Array                  # [s], (N,)
-    position: Array           # (N, n)
-    effort: Array             # (N, n)
-    velocity: Array | None    # (N, n)
-    name: str
-    notes: tuple[str, ...] = ()
-    joint_position: Array | None = None   # link-side encoders [rad], (N, n)
-    strain: Array | None = None           # of the links [1], (N, n)
-
-
 def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
              most_rows: int = MOST) -> Signals:
     """Signals of `joints` from the topic of the robot file, in bounded memory.
 
-    Without a topic it is that of the only motor states; samples beyond `most_rows` are averaged in
-    groups.
+    Without a topic it is that of the only motor states, else of the only joint states; samples
+    beyond `most_rows` are averaged in groups.
     """
     notes: list[str] = []
     topics: dict[str, str] = {}
     readers: dict[str, _Reader] = {}
     for message in messages(path, notes):
         topics.setdefault(message.topic, message.type)
-        if not (message.type == MOTOR_STATES if source.topic is None
+        if not (message.type in STATES if source.topic is None
                 else message.topic == source.topic):
             continue
         if message.topic not in readers:
@@ -94,6 +81,7 @@ class _Reader:
         self.seen = self.damaged = self.others = 0
         self.reason = ''                        # why the first damaged message could not be read
         self.strangers: tuple[str, ...] = ()    # joints of messages that hold none of ours
+        self.beside: tuple[str, ...] = ()       # other joints in the messages of ours
         self.strange_count = 0                  # of joints in messages without names
         self.wall: float | None = None          # [s] stamp at time 0 of the driver's own clock
         self.usable = RowFilter(len(names))
@@ -176,11 +164,12 @@ class _Reader:
             return None
         if missing:
             raise UnknownName('joint', missing[0], present, f'{self.where}: joint states')
+        self.beside = tuple(name for name in present if name not in self.names)
         return [present.index(name) for name in self.names]
 
     def _kind(self, message: RawMessage) -> MessageType:
         """Which fields the messages have."""
-        if message.type not in (JOINT_STATE, MOTOR_STATES):
+        if message.type not in STATES:
             raise ArmsenseError(f'{self.where}: {message.topic} carries {message.type}; '
                                 f'{JOINT_STATE} or {MOTOR_STATES} is needed')
         if message.type not in self.kinds:
@@ -214,7 +203,7 @@ class _Reader:
 
         return Signals(stamp if rising else recorded, parts['position'], parts['effort'],
                        given('velocity'), self.where, tuple(notes), given('joint_position'),
-                       given('strain'))
+                       given('strain'), self.beside)
 
     def _nothing(self) -> ArmsenseError:
         """Why no message could be used."""

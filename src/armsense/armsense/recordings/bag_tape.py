@@ -54,11 +54,12 @@ class BagTape(NamedTuple):
     residual: RecordedResidual | None   # None: the bag has none
     notes: tuple[str, ...]
     payload: Any = None   # `InertiaStamped` in the tool, as told last; None: nothing
+    rate: float | None = None   # of the samples [Hz]; None: that of the arm
 
 
 def read_tape(path: Path, n: int, topic: str | None = None,
-              imu: Mounting | None = ALIGNED) -> BagTape:
-    """Read the motor states of an arm of n joints, and how its base moved.
+              imu: Mounting | None = ALIGNED) -> BagTape | None:
+    """Read the motor states of an arm of n joints, and how its base moved; None: it has none.
 
     From a file or folder: sqlite3 or MCAP, split, compressed, cut off, with or without metadata; a
     topic of None is the only one of that type. `imu` tells how the unit sits that recorded the
@@ -72,6 +73,8 @@ def read_tape(path: Path, n: int, topic: str | None = None,
         if message.type in (MOTOR_STATES, RESIDUAL, IMU, PAYLOAD):
             found.setdefault(message.topic, []).append(message.data)
     name = choose_states(path.name, kinds, topic)
+    if kinds[name] != MOTOR_STATES:
+        return None
     states, skipped = _table(MOTOR_STATES, found[name])
     if skipped:
         notes.append(f'{skipped} states of another length were left out')
