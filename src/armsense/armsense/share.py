@@ -9,7 +9,7 @@ from armsense.errors import ArmsenseError, UnknownName
 PACKAGE_DATA = Path(__file__).resolve().parent / 'data'   # in a wheel alone
 
 def share_folders() -> list[Path]:
-    """Folders with `config/` and `urdf/`: installed workspaces, the wheel, then the source tree."""
+    """Folders with `config/` and `urdf/`: workspaces, the wheel, then the source tree."""
     folders = [folder / 'armsense_bringup' for folder in workspaces()]
     folders += [PACKAGE_DATA, *PACKAGE_DATA.parents]
     return [f for f in folders if (f / 'config' / 'arms').is_dir()]

@@ -92,7 +92,7 @@ class Fit:
 
     def report(self, path: str | Path = 'report.html') -> Path:
         """Write the report, one page that needs nothing beside itself."""
-        from armsense.report.page import page   # matplotlib takes a second
+        from armsense.report.page import page  # matplotlib takes a second
         check_target(Path(path), 'report.html')
         Path(path).write_text(page(self.job))
         return Path(path)

@@ -66,7 +66,7 @@ def simulate(robot: Arm, seconds: float = 3.0, *, motion: Excitation | None = No
         >>> rec = armsense.simulate(armsense.load('laas4'), pushes=[
         ...     armsense.Push(at=1.0, link='link4', force=(0.0, 12.0, 0.0))])
     """
-    from armsense.sim.closed_loop import ClosedLoop, Cycle   # MuJoCo
+    from armsense.sim.closed_loop import ClosedLoop, Cycle  # MuJoCo
     if robot.config.boards is None or any(
             joint.drive != 'rigid' for joint in robot.config.joints.values()):
         raise ArmsenseError(f'{robot.name} cannot be simulated so: only arms with motor boards '
@@ -77,7 +77,8 @@ def simulate(robot: Arm, seconds: float = 3.0, *, motion: Excitation | None = No
 
     def note(cycle: Cycle) -> None:
         if cycle.reading is not None:
-            rows.append((cycle.time - begin, cycle.reading.position, cycle.reading.torque))
+            rows.append((cycle.time - arm.dt - begin, cycle.reading.position,
+                         cycle.reading.torque))
 
     begin = arm.time
     if motion is not None:

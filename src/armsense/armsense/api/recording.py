@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.api.robot import torque
-from armsense.errors import BadValue, UnknownName
-from armsense.identify.robot_file import SourceConfig
+from armsense.identify.robot_file import columns_of, SourceConfig
 from armsense.identify.signals.recording import Recording as Signals
 from armsense.model import Arm
 from armsense.recordings.reader import Origin, read_recording
+from armsense.schema import check_known
 from armsense.types import Array
 
 Columns = str | Sequence[str]   # a range such as 'q1-q6', or names
@@ -44,7 +43,7 @@ class Recording(Signals):
         Example:
             >>> rec = armsense.Recording.from_arrays(t, q, current, robot=armsense.load('ur10e'))
         """
-        tau = np.asarray(effort, float) if robot is None else torque(robot, effort)
+        tau = np.asarray(effort, float) if robot is None else robot.effort_torque(effort)
         return cls(np.asarray(t, float), np.asarray(q, float), tau,
                    None if dq is None else np.asarray(dq, float), name)
 
@@ -64,7 +63,7 @@ class Recording(Signals):
             ...                                   effort='i1-i6')
         """
         told = {'time': time, 'position': position, 'velocity': velocity, 'effort': effort}
-        columns = {key: _listed(value) for key, value in told.items() if value}
+        columns = {key: _named(value) for key, value in told.items() if value}
         return cls._read(path, robot, SourceConfig(topic=None, columns=columns,
                                                    units=dict(units or {}), rate=rate))
 
@@ -89,10 +88,9 @@ class Recording(Signals):
             ...                                         position='q1-q6', effort='i1-i6')
         """
         def columns(names: Columns) -> Array:
-            known = [str(name) for name in frame.columns]
-            wanted = _spread(_listed(names), known)
-            return np.stack([np.asarray(frame.iloc[:, known.index(name)], float)
-                             for name in wanted], axis=1)
+            for name in (wanted := _named(names)):
+                check_known('column', name, list(frame.columns))
+            return np.stack([np.asarray(frame[name], float) for name in wanted], axis=1)
         t = columns(time)[:, 0] if time else np.asarray(frame.index, float)
         return cls.from_arrays(t, columns(position), columns(effort),
                                columns(velocity) if velocity else None, robot=robot)
@@ -100,7 +98,7 @@ class Recording(Signals):
     @classmethod
     def _read(cls, path: str | Path, robot: Arm, source: SourceConfig) -> Recording:
         found, notes = read_recording(Path(path), Origin(robot, source))
-        return cls(found.t, found.q, torque(robot, found.tau), found.dq, found.name, notes)
+        return cls(found.t, found.q, found.tau, found.dq, found.name, notes)
 
     def to_dataframe(self) -> Any:
         """A pandas data frame: t, q1 ..., tau1 ..., and dq1 ... where velocities were measured."""
@@ -126,21 +124,6 @@ class Recording(Signals):
                 f'{self.t[-1] - self.t[0]:.1f} s at {self.rate:.4g} Hz>')
 
 
-def _listed(names: Columns) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(map(str, names))
-
-
-def _spread(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Names of columns, ranges `a-b` as all that stand between."""
-    out = []
-    for name in names:
-        first, dash, last = name.partition('-')
-        ends = (name, name) if name in known or not dash else (first, last)
-        for end in ends:
-            if end not in known:
-                raise UnknownName('column', end, known)
-        low, high = (known.index(end) for end in ends)
-        if high < low:
-            raise BadValue('range of columns', name, 'the first before the last')
-        out += known[low:high + 1]
-    return out
+def _named(names: Columns) -> tuple[str, ...]:
+    several = (names,) if isinstance(names, str) else names
+    return tuple(name for item in several for name in columns_of(str(item)))

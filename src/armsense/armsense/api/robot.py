@@ -4,15 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from armsense import share
-from armsense.errors import ArmsenseError
 from armsense.model import Arm, ArmConfig
 from armsense.model.model_file import ModelFile
 from armsense.model.ready_robot import ready_robots
-from armsense.types import Array
 
 
 def load(robot: str | Path, model: str | Path | None = None, *,
@@ -47,14 +42,3 @@ def robots() -> list[str]:
         True
     """
     return [*share.arm_names(), *ready_robots()]
-
-
-def torque(robot: Arm, effort: ArrayLike) -> Array:
-    """Joint torques [Nm] from what the robot reports, (n,) or (N, n)."""
-    config = robot.config
-    if config.effort == 'current' and not config.effort_gains:
-        raise ArmsenseError(f'{robot.name} reports currents, and nobody knows its gains; give '
-                            f'them to load: gains=[... {robot.n} numbers, Nm/A], or 1 for each '
-                            'where your driver tells torques')
-    values = np.asarray(effort, float)
-    return values * np.array(config.effort_gains) if config.effort_gains else values

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.api.robot import torque
 from armsense.detector import ContactEstimate
 from armsense.errors import BadValue
 from armsense.identify.signals.recording import Recording
@@ -84,7 +83,7 @@ class Watch:
         if dt < 0.0:
             raise BadValue('time', t, f'>= {self._last} ns, that of the sample before')
         self._last = stamp
-        angles, tau = np.asarray(q, float), torque(self.robot, effort)
+        angles, tau = np.asarray(q, float), self.robot.effort_torque(effort)
         for what, values in (('angles', angles), ('efforts', tau)):
             if values.shape != (self.robot.n,):
                 raise BadValue(f'shape of the {what}', values.shape, f'({self.robot.n},)')
@@ -163,6 +162,7 @@ class Residuals:
     def plot(self, path: str | Path | None = None) -> Any:
         """A figure of residuals and thresholds, joint by joint; with a path, as a file."""
         from matplotlib import pyplot
+
         from armsense.jobs.replay import draw_on
         figure = draw_on(self.run, lambda **how: pyplot.figure(**how))
         if path is not None:
@@ -192,7 +192,7 @@ def residuals(recording: Recording, robot: Arm, *, thresholds: Thresholds | str 
         >>> trace = armsense.residuals(rec, fit.robot)
         >>> trace.plot()
     """
-    monitor = _monitor(robot, recording.rate, thresholds, observer)
+    monitor = _monitor(robot, _rate(recording), thresholds, observer)
     bag = BagTape(_tape(recording), np.arange(len(recording.t), dtype=np.uint64), None, ())
     return Residuals(replay(monitor.model, bag, monitor.config, monitor.detector.thresholds,
                             observer))
@@ -208,7 +208,7 @@ def calibrate(recordings: Recording | Sequence[Recording], robot: Arm, *, per_ho
         >>> watch = armsense.watch(robot, thresholds=armsense.calibrate(free, robot))
     """
     several = (recordings,) if isinstance(recordings, Recording) else tuple(recordings)
-    arm = robot.with_rate(several[0].rate)
+    arm = robot.with_rate(_rate(several[0]))
     config = DetectionConfig.of(arm)
     found = [calibration.free_residuals(arm, config, _tape(recording), observer)
              for recording in several]
@@ -222,6 +222,11 @@ def _monitor(robot: Arm, rate: float | None, thresholds: Thresholds | str | None
     if isinstance(thresholds, (str, Path)):
         thresholds = ModelFile.read(thresholds, arm=arm.name).thresholds
     return CollisionMonitor(arm, DetectionConfig.of(arm), thresholds, observer)
+
+
+def _rate(recording: Recording) -> float:
+    """Without the last digits, which are those of the stamps [Hz]."""
+    return float(f'{recording.rate:.6g}')
 
 
 def _tape(recording: Recording) -> Tape:

@@ -53,6 +53,7 @@ class EffortBridge(Arbiter):
         self.names = config.joint_names
         self._lack = NO_STATES             # empty: states come and are of use
         self._torque_per_ampere = [j.torque_per_ampere for j in config.joints.values()]
+        self._torque_per_effort = model.effort_torque(np.ones(model.n)).tolist()
         self._stamps = StampClock()
         self._pace: deque[int] = deque(maxlen=PACE)    # [ns]
         self._spent = self._squared = 0.0              # [s], [s^2] of these times, fading
@@ -106,7 +107,7 @@ class EffortBridge(Arbiter):
               effort: Sequence[float], stamp_ns: int = 0) -> Reading:
         """State from a joint-state message, without a say in what the robot does.
 
-        Joints come in any order, in [rad], [rad/s] and [Nm]; the stamp is of any clock, 0: there
+        Joints come in any order, in [rad], [rad/s] and efforts of the robot; the stamp is of any clock, 0: there
         is none. A message without a joint or its effort is an error.
         """
         missing = [name for name in self.names if name not in names]
@@ -117,7 +118,9 @@ class EffortBridge(Arbiter):
         if not len(position) == len(velocity) == len(effort) == len(names):
             raise ArmsenseError('joint_states needs position and effort of every joint')
         order = [list(names).index(name) for name in self.names]
-        torque = [effort[k] for k in order] if self._trusts_efforts else self.sent
+        torque = self.sent
+        if self._trusts_efforts:
+            torque = [effort[k] * g for k, g in zip(order, self._torque_per_effort, strict=True)]
         self._keep_time(stamp_ns)
         return Reading([position[k] for k in order], [velocity[k] for k in order],
                        [t / c for t, c in zip(torque, self._torque_per_ampere, strict=True)],

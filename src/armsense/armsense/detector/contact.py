@@ -112,6 +112,11 @@ class ContactEstimate(NamedTuple):
     joint: int  # last joint that moves the link
     confidence: float  # that the contact is on this link, among the capsules' links
 
+    def __repr__(self) -> str:
+        force = f'{np.linalg.norm(self.force):.1f} N' if self.force_observable else 'force unknown'
+        point = f'{np.round(self.point, 3).tolist()} m' if self.point_observable else 'no point'
+        return f'<ContactEstimate {self.link}: {force} at {point}>'
+
 
 class _Lines(NamedTuple):
     """The capsules at the present posture, L of them: A(s) = A0 + s A1, x(s) = x0 + s x1."""

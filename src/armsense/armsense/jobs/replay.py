@@ -32,6 +32,10 @@ class Event(NamedTuple):
     threshold: float         # [Nm]
     contact: ContactEstimate | None   # `SETTLED` later; None: the link has no shape
 
+    def __repr__(self) -> str:
+        force = '' if self.force is None else f', {self.force:.1f} N'
+        return f'<Event at {self.time:.3f} s: {self.link}, felt at {self.joint}{force}>'
+
     @property
     def force(self) -> float | None:
         """[N]; None: not observable."""
@@ -145,13 +149,13 @@ def _collision(run: Replay, k: int, stamp: int) -> bytes:
 
 def draw(run: Replay, path: Path) -> None:
     """Write `draw_on` as a file."""
-    from matplotlib.figure import Figure   # a second, and an extra of the package
+    from matplotlib.figure import Figure  # a second, and an extra of the package
     path.parent.mkdir(parents=True, exist_ok=True)
     draw_on(run, Figure).savefig(path, dpi=110)
 
 
 def draw_on(run: Replay, make: Callable[..., Any], most: int = 20_000) -> Any:
-    """Residual and thresholds of every joint, collisions as lines, on a figure that `make` makes."""
+    """Residual and thresholds of every joint, collisions as lines, on a figure of `make`."""
     trace, n = run.trace, run.model.n
     step = max(len(trace.time) // most, 1)
     figure = make(figsize=(10, 1.8 * n + 0.6), layout='constrained')

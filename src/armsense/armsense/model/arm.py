@@ -140,6 +140,16 @@ class Arm(PinocchioArm):
             row[...] = Y
         return out.reshape(-1, PARAMETERS_PER_LINK * self.n)
 
+    def effort_torque(self, effort: ArrayLike) -> Array:
+        """Joint torques [Nm] from what the joint states of a robot call effort, (n,) or (N, n)."""
+        if self.config.effort == 'current' and not self.config.effort_gains:
+            raise ArmsenseError(f'{self.name} reports currents, and its gains are not known; give '
+                                f'{self.n} numbers [Nm/A] as gains of armsense.load, or as '
+                                'effort_gains of an arm file (1 where the driver tells torques)')
+        values = np.asarray(effort, float)
+        gains = self.config.effort_gains
+        return values * np.array(gains) if gains else values
+
     # -- on a base: [force; moment] in the base frame at its origin, (6,) -----------------------
 
     def base_wrench(self, q: Array, dq: Array, ddq: Array,

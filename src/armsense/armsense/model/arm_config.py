@@ -274,7 +274,7 @@ class ArmConfig:
     @classmethod
     def load(cls, arm: str | Path) -> ArmConfig:
         """Arm or robot by name, from a yaml file of one's own, or a URDF."""
-        from armsense.model.ready_robot import ready_robots, ReadyRobot   # which make this class
+        from armsense.model.ready_robot import ready_robots, ReadyRobot  # which make this class
         from armsense.model.robot_description import SUFFIXES, urdf_arm
         if str(arm).endswith(SUFFIXES):
             return urdf_arm(Path(arm))

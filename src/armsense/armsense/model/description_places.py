@@ -1,9 +1,9 @@
 """Where the URDF of a robot is found: a file, or in a package that somebody else publishes.
 
-    my_arm.urdf                                          beside the arm's yaml, or shared
-    package:ur_description/urdf/ur.urdf.xacro            the vendor's, in a ROS workspace
-    example-robot-data:panda_description/urdf/panda.urdf    of PyPI
-    robot_descriptions:ur10e_description                 of PyPI; it fetches with git, once
+my_arm.urdf                                          beside the arm's yaml, or shared
+package:ur_description/urdf/ur.urdf.xacro            the vendor's, in a ROS workspace
+example-robot-data:panda_description/urdf/panda.urdf    of PyPI
+robot_descriptions:ur10e_description                 of PyPI; it fetches with git, once
 """
 
 from collections.abc import Callable

@@ -43,7 +43,7 @@ class ReadyRobot:
                                         text='one for all or one per joint; signs too')
     viscous: tuple[float, ...] = quantity((), unit='Nm s/rad', low=0)
     coulomb: tuple[float, ...] = quantity((), unit='Nm', low=0)
-    effort_limits: tuple[float, ...] = quantity((), unit='Nm', above=0, text='if not the URDF\'s')
+    effort_limits: tuple[float, ...] = quantity((), unit='Nm', above=0, text="if not the URDF's")
     home: tuple[float, ...] = quantity((), unit='rad')
     tool_frame: str = ''
     known: tuple[str, ...] = ()                 # with the source of each

@@ -8,6 +8,7 @@ rows and all that follow, as often as needed: an hour at 1 kHz becomes an hour a
 are averaged with the values, so nothing is shifted.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def read_bag(path: Path, source: SourceConfig, joints: tuple[str, ...],
         raise UnknownName('topic', topic, known, path.name)
     reader = readers[topic]
     reader.finish()
-    return reader.signals(notes)
+    return replace(reader.signals(notes), torques=topics[topic] == MOTOR_STATES)
 
 
 class _Reader:

@@ -78,7 +78,9 @@ def _check_strangers(signals: Signals, origin: Origin) -> None:
 def read_recording(path: Path, origin: Origin) -> tuple[Recording, tuple[str, ...]]:
     """Joint angles and torques, and remarks on what was read."""
     signals = read_signals(path, origin)
-    columns = signals.t, signals.position, signals.effort, signals.velocity, signals.name
+    effort = (signals.effort if signals.torques or origin.robot is not None
+              else origin.arm.effort_torque(signals.effort))
+    columns = signals.t, signals.position, effort, signals.velocity, signals.name
     recording = (Recording(*columns) if origin.robot is None
                  else origin.robot.recording(origin.arm, *columns))
     return recording, (*signals.notes, *check_units(recording, origin.arm))

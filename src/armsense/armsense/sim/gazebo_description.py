@@ -15,8 +15,8 @@ import pinocchio as pin
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.arm import PARAMETER_NAMES
-from armsense.model.gazebo_arm import gazebo_arm
 from armsense.model.description_places import find_description
+from armsense.model.gazebo_arm import gazebo_arm
 from armsense.model.robot_description import load_description
 from armsense.sim import urdf_tools as urdf
 from armsense.types import Array
