@@ -17,7 +17,7 @@ from armsense.jobs.replay import Event, Replay, replay
 from armsense.model import Arm
 from armsense.model.model_file import ModelFile, Thresholds
 from armsense.recordings.bag_tape import BagTape
-from armsense.types import Array
+from armsense.types import Array, Flags
 from armsense.watch import calibrate as calibration
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
 from armsense.watch.tape import SECOND, Tape
@@ -46,7 +46,7 @@ class Sample(NamedTuple):
     threshold: Array      # [Nm], (n,)
     valid: bool           # False while the observer settles
     collision: Hit | None    # in the sample that decided it
-    lasting: Array        # joints in contact, (n,) of bool
+    lasting: Flags        # joints in contact, (n,)
 
     @property
     def contact(self) -> ContactEstimate | None:
@@ -150,8 +150,8 @@ class Residuals:
         return self.run.trace.threshold
 
     @property
-    def valid(self) -> Array:
-        """Whether the observer had settled, (N,) of bool."""
+    def valid(self) -> Flags:
+        """Whether the observer had settled, (N,)."""
         return self.run.trace.valid
 
     @property

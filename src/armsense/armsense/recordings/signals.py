@@ -24,8 +24,8 @@ class Signals:
     notes: tuple[str, ...] = ()
     joint_position: Array | None = None   # link-side encoders [rad], (N, n)
     strain: Array | None = None           # of the links [1], (N, n)
-    torques: bool = False                 # efforts are Nm, whatever else the robot reports
     strangers: tuple[str, ...] = ()       # joints that the messages carry beside those asked for
+    torques: bool = False                 # efforts are Nm, whatever else the robot reports
 
 
 def in_si(signals: Signals, units: Mapping[str, str]) -> Signals:
