@@ -95,4 +95,5 @@ class ReadyRobot:
 def ready_robots() -> dict[str, Path]:
     """Files of all robots, by name."""
     return {path.stem: path for folder in reversed(share.share_folders())
-            for path in sorted((folder / 'config' / 'robots').glob('*.yaml'))}
+            for path in sorted((folder / 'config' / 'robots').glob('*.yaml'))
+            if path.is_file()}   # a workspace keeps links to what has gone
