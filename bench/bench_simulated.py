@@ -80,7 +80,7 @@ def _rigid(make: Callable[[], SyntheticArm]) -> Callable[[int], Run]:
                                                     arm.arm.armature]))
         error, floor = (float(np.linalg.norm(model.validate(new).rms)) for model in (found, true))
         assert found.base is not None
-        return Run(_inside(found.base, _true_base(found, arm.torque)), error / floor,
+        return Run(_inside(found.base, true_base(found, arm.torque)), error / floor,
                    found.feasible)
     return run
 
@@ -115,7 +115,7 @@ def _inside(estimate: BaseEstimate, true: Array) -> NDArray[np.bool_]:
     return np.asarray((true >= low) & (true <= high))
 
 
-def _true_base(found: IdentifiedModel, torque: Torque, samples: int = 400) -> Array:
+def true_base(found: IdentifiedModel, torque: Torque, samples: int = 400) -> Array:
     """Base parameters that give the true torques at random states, (r,)."""
     assert found.base is not None
     model = found.model

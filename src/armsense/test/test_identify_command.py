@@ -155,5 +155,6 @@ def test_numbers_that_are_none(folder, capsys):
     rows = (folder / 'train.csv').read_text().splitlines()
     rows[20] = rows[20].replace(',', ',nan,', 1).rsplit(',', 1)[0]
     (folder / 'hole.csv').write_text('\n'.join(rows))
-    assert main([str(folder / 'hole.csv'), '--robot', str(folder / 'robot.yaml')]) == 1
-    assert 'sample 19' in capsys.readouterr().err
+    assert main([str(folder / 'hole.csv'), '--robot', str(folder / 'robot.yaml'), '--json']) == 0
+    notes = json.loads(capsys.readouterr().out.strip().splitlines()[-1])['notes']
+    assert any('1 of 1000 rows lack a number, the first in line 21' in note for note in notes)

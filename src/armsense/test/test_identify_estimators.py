@@ -66,7 +66,7 @@ def test_huber_does_not_take_rejected_samples_back():
         base=base_parameters(x.reshape(-1, 2), ('a', 'b')), columns=[x], torques=[y],
         trust=[trust], noise=np.array([0.01]),
         **dict.fromkeys(('model', 'drive', 'nominal', 'theta', 'recordings', 'motions', 'cutoff',
-                         'options', 'top_speed')))
+                         'options')))
     np.testing.assert_allclose(estimate(evidence, 'huber').values, [2.0, 1.0], atol=2e-3)
 
 

@@ -127,8 +127,8 @@ def test_every_reader_is_told_the_topic(tmp_path, monkeypatch, arm, reader, work
     class Told(Exception):
         pass
 
-    def read(path, arm, source, window=None):
-        raise Told(source.topic)
+    def read(path, origin, window=None):
+        raise Told(origin.source.topic)
 
     monkeypatch.setattr(identify_job, reader, read)
     with pytest.raises(Told, match='/left/motor_states'):

@@ -22,13 +22,15 @@ from armsense.identify.estimation.search import (
     choose_motion,
     choose_structure,
     consistent,
+    cross_validated_percent,
     find_gravity,
     Problem,
     State,
 )
-from armsense.identify.estimation.training import Options, silent_joints, Training, wrong_wiring
+from armsense.identify.estimation.training import Options, silent_joints, Training
+from armsense.identify.estimation.wiring import Wiring
 from armsense.identify.model import BLIND, IdentifiedModel, in_words, NORMAL_95
-from armsense.identify.signals.filters import correlation_factor, folded, torque_error
+from armsense.identify.signals.filters import correlation_factor, folded, thinned, torque_error
 from armsense.identify.signals.recording import check_enough, check_excited, Recording
 from armsense.model.arm import Arm
 from armsense.types import Array, Progress
@@ -36,7 +38,10 @@ from armsense.types import Array, Progress
 __all__ = ['identify', 'Options']
 
 PLAUSIBLE = 4.0      # factor between measured and nominal torques
-LEANING = 10.0       # [deg] from which another gravity is worth a remark
+LEANING = 3.0        # [deg] from which another gravity is worth a remark
+TOUCH = 8.0          # times the usual error: something else acted on the arm
+LEAST_TOUCH = 0.05   # of a joint's torque: smaller errors are the model's
+APART = 0.5          # [s] between two stretches
 ODD = 5.0            # times the usual error, and
 LEAST_ODD = 20.0     # [%] at least: a recording is not of the same arm
 
@@ -131,9 +136,8 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
         cutoff=data.training.cutoff, motion_cutoff=data.motion_cutoff, velocity=data.velocity,
         train=train,
         unconstrained_percent=torque_error(measured, measured - loose).percent,
-        # Left-out blocks judge the consistent fit; another one misses what it misses in training.
-        cross_validated_percent=(choice.percent if name == 'consistent'
-                                 else max(choice.percent, train.percent)),
+        # The choices have seen every block, so the figure is no better than that of the training.
+        cross_validated_percent=max(cross_validated_percent(state, choice), train.percent),
         nominal=model.parameters,
         intervals=np.stack([theta - half, theta + half], axis=1),
         base=base, estimator=name, kept=_kept(state, choice, half),
@@ -169,7 +173,8 @@ def _connections(state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
     nominal = np.concatenate([y.torque(model.parameters, state.gravity) for y in data.rigid])
     silent = silent_joints(data.training.even, np.sqrt(np.mean(np.square(nominal), axis=0)),
                            data.training.cutoff)
-    return (wrong_wiring(model, data.motions, torques, data.training.cutoff),
+    wiring = Wiring(model, data.motions, torques, data.training.cutoff)
+    return (wiring.faults(state.gravity, data.training.model.gravity),
             tuple(name for name, quiet in zip(model.joint_names, silent, strict=True) if quiet))
 
 
@@ -186,7 +191,7 @@ def _evidence(state: State, choice: Choice, theta: Array) -> Evidence:
         trust=data.weights or [np.ones_like(c.y) for c in data.columns], noise=state.noise,
         nominal=np.concatenate([model.parameters, np.zeros(drive.count)]), theta=theta,
         recordings=data.delayed_recordings(), motions=data.motions,
-        cutoff=data.training.cutoff, options=state.options, top_speed=data.training.top_speed,
+        cutoff=data.training.cutoff, options=state.options,
         slopes=data.slopes(), periods=data.periods)
 
 
@@ -219,21 +224,56 @@ def remarks(state: State, choice: Choice, result: IdentifiedModel) -> list[str]:
     measured = np.concatenate([recording.tau for recording in data.training.working])
     ratio = float(np.linalg.norm(measured) / max(float(np.linalg.norm(expected)), 1e-300))
     if not 1.0 / PLAUSIBLE < ratio < PLAUSIBLE:
-        found.append(f'the torques are {ratio:.2g} times what the nominal masses need: current '
-                       'instead of torque? Then give the gains of the drives')
+        milli = 1000.0 / PLAUSIBLE < ratio < 1000.0 * PLAUSIBLE
+        found.append(f'the torques are {ratio:.2g} times what the nominal masses need: '
+                     + ('mA or mNm? Then say so in source.units' if milli else
+                        'current instead of torque? Then give the gains of the drives'))
     if state.options.gravity is not None:
         better = find_gravity(state, choice.terms, search=True).gravity
         turn = np.degrees(np.arccos(np.clip(better @ state.options.gravity / (
             np.linalg.norm(better) * np.linalg.norm(state.options.gravity)), -1.0, 1.0)))
         if turn > LEANING:
             found.append(f'the motion fits better with gravity {better.round(2).tolist()} m/s^2, '
-                           f'{turn:.0f} degrees from the given one; is the arm mounted otherwise?')
+                         f'{turn:.0f} degrees from the given one, which is kept; is the arm '
+                         'mounted otherwise? Then say gravity: auto')
     low, high = state.options.mass_factors
     at_bound = [name for name, factor in zip(model.link_names, result.mass_factors, strict=True)
                 if factor < 1.01 * low or factor > 0.99 * high]
     if at_bound:
         found.append(f'the mass of {", ".join(at_bound)} lies at its bound')
-    return [*found, *_odd_recordings(state, choice)]
+    return [*found, *_touched(state), *_odd_recordings(state, choice)]
+
+
+def _touched(state: State) -> list[str]:
+    """Stretches that no arm alone explains: they were left out of the fit."""
+    data, model, found = state.data, state.data.training.model, []
+    errors = data.errors(state.theta, state.gravity, state.terms)
+    torque = np.concatenate([columns.y for columns in data.columns])
+    for recording, motion, error in zip(data.training.even, data.motions, errors, strict=True):
+        t = motion.t[thinned(len(motion.t), data.training.cutoff, motion.rate)]
+        ratio = np.abs(error) / np.maximum(_usual(error), LEAST_TOUCH / TOUCH * _rms(torque))
+        loud = np.flatnonzero(ratio.max(axis=1) > TOUCH)
+        if not len(loud):
+            continue
+        stretches = np.split(loud, np.flatnonzero(np.diff(t[loud]) > APART) + 1)
+        longest = max(stretches, key=lambda rows: float(ratio[rows].max()) * len(rows))
+        j = int(np.argmax(ratio[longest].max(axis=0)))
+        size = float(np.abs(error[longest, j]).max())
+        first = recording.t[0]
+        found.append(f'{recording.name}: at {t[longest[0]] - first:.1f} to '
+                     f'{t[longest[-1]] - first:.1f} s {model.joint_names[j]} misses {size:.2g} '
+                     f'Nm, {ratio[longest, j].max():.0f} times the usual: a '
+                     'contact? It is left out of the fit')
+    return found
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt(np.mean(np.square(x), axis=0)))
+
+
+def _usual(error: Array) -> Array:
+    """Standard deviation of all but outliers, (n,)."""
+    return np.asarray(1.4826 * np.median(np.abs(error), axis=0))
 
 
 def _odd_recordings(state: State, choice: Choice) -> list[str]:

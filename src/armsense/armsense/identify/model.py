@@ -160,8 +160,9 @@ class IdentifiedModel:
 
     @property
     def feasible(self) -> bool:
-        """Whether every link can exist."""
-        return is_consistent(self.parameters)
+        """Whether every link can exist and friction only brakes."""
+        return is_consistent(self.parameters) and self.drive.brakes(
+            self.coefficients, self.model.velocity_limits)
 
     def drive_coefficients(self) -> dict[str, Array]:
         """Coefficients by term, (drive axes,) each."""

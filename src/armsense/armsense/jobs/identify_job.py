@@ -28,7 +28,7 @@ from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
 from armsense.identify.robot_file import RobotFile, SourceConfig
-from armsense.identify.signals.recording import Recording
+from armsense.identify.signals.recording import Recording, without_rest
 from armsense.model.arm import Arm
 from armsense.model.model_file import ModelFile
 from armsense.recordings.bag_files import BagFacts
@@ -142,9 +142,21 @@ def _rigid(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Pr
         unseen = [part for recording in unseen or recordings
                   for part in robot.validation(recording, not validate)]
     training = [part for recording in recordings for part in setup.training(recording)]
+    # Windows of a robot file say themselves what counts.
+    if robot is None or not robot.windows.train:
+        training = [_moving(part, notes) for part in training]
+    if robot is None or not (robot.windows.validate or robot.windows.files):
+        unseen = [_moving(part, notes) for part in unseen]
     model = identify(training, setup.arm, setup.options,
                      lambda share, step: say(0.3 + 0.5 * share, step))
     return model, training, unseen, None
+
+
+def _moving(recording: Recording, notes: list[str]) -> Recording:
+    """Without rest at both ends; what was cut is added to the notes."""
+    recording, remarks = without_rest(recording)
+    notes += remarks
+    return recording
 
 
 def _elastic(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Progress,

@@ -78,7 +78,6 @@ class Evidence:
     motions: list[Motion]
     cutoff: float               # of the columns [Hz]
     options: Options
-    top_speed: Array            # of the drive axes [rad/s]
     slopes: list[Array] | None = None    # of the torques [Nm/s], (N, n) each
     periods: list[float] | None = None   # of the motions [samples]
 
@@ -203,7 +202,7 @@ def single_parameters(found: BaseEstimate, e: Evidence) -> Array:
     pull = np.zeros(len(e.nominal))
     pull[:n10] = max(PRIOR, PULL * strongest) / reach**2
     return solve_arm(H + np.diag(pull + 1e-12 * np.diag(H)), f + pull * e.nominal, e.model,
-                     e.drive, e.top_speed, e.options.mass_factors, e.options.total_mass)
+                     e.drive, e.options.mass_factors, e.options.total_mass)
 
 
 def instrument_columns(model: Arm, drive: DriveColumns, theta: Array, moving: Motion,

@@ -109,16 +109,16 @@ def solve_feasible(
     return np.asarray(solution.x[:p]) * scale
 
 
-def solve_arm(H: Array, f: Array, model: Arm, drive: DriveColumns, top_speed: Array,
+def solve_arm(H: Array, f: Array, model: Arm, drive: DriveColumns,
               factors: tuple[float, float], total_mass: tuple[float, float] | None) -> Array:
-    """The same for links of a nominal arm and drives that brake up to a top speed [rad/s], (k,).
+    """The same for links of a nominal arm and drives that brake.
 
     Factors bound each link's mass over the nominal one, `total_mass` bounds the sum [kg].
     """
     n10 = len(model.parameters)
     positive = [n10 + k for term in drive.not_negative
                 for k in range(drive.count)[drive.index(term)]]
-    passive = drive.passivity(top_speed)
+    passive = drive.passivity(model.velocity_limits)
     return solve_feasible(H, f, model.parameters, link_bounds(model, factors),
                           np.array(positive, int),
                           np.hstack([np.zeros((len(passive), n10)), passive]), total_mass)

@@ -20,6 +20,7 @@ from armsense.errors import ArmsenseError
 from armsense.identify.estimation.equations import (
     GravityFit,
     huber_weights,
+    normal_equations,
     NormalEquations,
     Prepared,
     solve_normal,
@@ -197,13 +198,32 @@ def find_gravity(state: State, terms: tuple[str, ...], search: bool = False) -> 
 
 def cross_validate_consistent(state: State, choice: Choice) -> Choice:
     """The choice with the score of physically consistent models on blocks that were left out."""
-    total = state.data.equations(FOLDS if len(state.data.columns) == 1 else 1)
+    total = state.data.equations(_folds(state))
+    return judged(choice, *_left_out(state, choice, total))
+
+
+def cross_validated_percent(state: State, choice: Choice) -> float:
+    """Error of consistent models on blocks that were left out, every sample counted.
+
+    Choices are made without outliers; what is told to people must not leave out what was missed.
+    """
+    every = normal_equations(state.data.columns, _folds(state))
+    return judged(choice, *_left_out(state, choice, every)).percent
+
+
+def _folds(state: State) -> int:
+    return FOLDS if len(state.data.columns) == 1 else 1
+
+
+def _left_out(state: State, choice: Choice, judges: NormalEquations) -> tuple[Array, Array]:
+    """Squares of error and torque by joint on blocks that were left out in turn, (n,) each."""
+    total = state.data.equations(_folds(state))
     T = total.selection(state.gravity, state.data.drive.places(choice.terms))
     squares, blocks = np.zeros(total.n), np.arange(len(total.yy))
     for block in blocks:
         theta, _ = consistent(state, total.only(blocks != block), choice, state.gravity)
-        squares += total.only([block]).squares(T @ theta)
-    return judged(choice, squares, total.yy.sum(axis=0))
+        squares += judges.only([block]).squares(T @ theta)
+    return squares, judges.yy.sum(axis=0)
 
 
 def consistent(state: State, equations: NormalEquations, choice: Choice,
@@ -215,7 +235,7 @@ def consistent(state: State, equations: NormalEquations, choice: Choice,
         state.weights(choice.exponent))
     H, f = H + np.diag(precision), f + precision * prior
     theta = solve_arm(H, f, data.training.model, data.drive.only(choice.terms),
-                      data.training.top_speed, options.mass_factors, options.total_mass)
+                      options.mass_factors, options.total_mass)
     return theta, float(theta @ H @ theta - 2.0 * f @ theta)
 
 
@@ -226,13 +246,13 @@ def choose_motion(training: Training, options: Options, gravity: Array) -> State
         data = Prepared.make(training, velocity, band).with_delay(delay)
         nominal = training.model.parameters
         state = robust(State(data, options, start, np.ones(training.model.n), nominal), FIRST, 2)
-        state = robust(find_gravity(state, FIRST, search), FIRST, 1)
+        if options.gravity is None:
+            state = robust(find_gravity(state, FIRST, search), FIRST, 1)
         return _first_score(state), state
 
     sources = ('measured', 'position') if training.measured_velocity else ('position',)
-    search = options.gravity is None
     # Trials are made one at a time: the columns of a long recording fill half a gigabyte.
-    _, best = min((trial(source, WIDE_BAND, gravity, search) for source in sources), key=_score)
+    _, best = min((trial(source, WIDE_BAND, gravity, True) for source in sources), key=_score)
     best = _choose_delay(best)
     narrow = (trial(best.data.velocity, band, best.gravity, False, best.data.torque_delay)
               for band in NARROW_BANDS)
@@ -240,23 +260,16 @@ def choose_motion(training: Training, options: Options, gravity: Array) -> State
 
 
 def _choose_delay(state: State) -> State:
-    """Delay of the torques behind the motion.
-
-    A base that leans can look like a delay: a gravity that was given has its own trial.
-    """
-    def trial(gravity: Array, delay: float) -> tuple[float, State]:
-        moved = replace(state, data=state.data.with_delay(delay), gravity=gravity)
+    """Delay of the torques behind the motion."""
+    def trial(delay: float) -> tuple[float, State]:
+        moved = replace(state, data=state.data.with_delay(delay))
         return _first_score(moved), moved
 
-    best = now = trial(state.gravity, 0.0)
-    given = state.gravity if state.options.gravity is None else state.options.gravity
-    for gravity in {tuple(g): g for g in (state.gravity, given)}.values():
-        own = min((trial(gravity, delay) for delay in (0.0, *DELAYS)), key=_score)
-        for fine in FINE_DELAYS:
-            center = own[1].data.torque_delay
-            own = min([own, trial(gravity, center - fine), trial(gravity, center + fine)],
-                      key=_score)
-        best = min([best, own], key=_score)
+    now = trial(0.0)
+    best = min([now, *map(trial, DELAYS)], key=_score)
+    for fine in FINE_DELAYS:
+        center = best[1].data.torque_delay
+        best = min([best, trial(center - fine), trial(center + fine)], key=_score)
     return robust(best[1], FIRST, 1) if best[0] < (1.0 - GAIN) * now[0] else state
 
 
@@ -288,15 +301,16 @@ def choose_structure(state: State) -> tuple[State, Choice]:
 
 def _choose_consistent(state: State, choice: Choice) -> tuple[State, Choice]:
     """The last doubts, decided among physically consistent models: base level, rotors, prior."""
-    level = state.gravity if state.options.gravity is None else state.options.gravity
-    tilted = find_gravity(state, choice.terms)
-    gravities = {tuple(g): g for g in (level, state.gravity, tilted.gravity)}
+    gravities = [state.gravity]
+    tilted = state if state.options.gravity is not None else find_gravity(state, choice.terms)
+    if tilted is not state:
+        gravities.append(tilted.gravity)
     without = tuple(t for t in choice.terms if t != 'inertia')
     terms = [choice.terms] if state.options.terms else list(dict.fromkeys((without, choice.terms)))
     best, decided = state, replace(choice, score=np.inf, percent=np.inf)
     for prior in dict.fromkeys((max(choice.prior, Choice(()).prior), choice.prior)):
         for chosen in terms:
-            for gravity in gravities.values():
+            for gravity in gravities:
                 moved = replace(state, gravity=gravity)
                 candidate = cross_validate_consistent(
                     moved, replace(choice, terms=chosen, prior=prior))

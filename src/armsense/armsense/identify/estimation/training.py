@@ -1,18 +1,9 @@
-"""Training recordings: on one clock, in windows, connected as the motion says.
+"""Training recordings: on one clock, in windows.
 
 Torques of another clock: for every shift they are fitted by the columns of links and drives; the
 shift that leaves least is the one. With an orthonormal basis Q of the columns the fit is a
 product, |tau|^2 - |Q^T tau|^2, and all shifts at once are a correlation. Only coarse shifts are
 found here; what is left of them (milliseconds) is decided by cross-validation later.
-
-Signals of another joint or of the wrong sign: each joint alone is fitted with what its drive must
-give, all coefficients of the right sign:
-
-    tau_j = a rigid_j + f_v dq_j + f_c sign(dq_j) + J ddq_j + offset,    a, f_v, f_c, J >= 0
-
-where `rigid` is the torque of the nominal masses. A torque of the wrong sign would need negative
-friction, one of another joint fits that joint. So the same fit is made as if a sign were turned or
-two joints were exchanged; where it then misses far less, that is the likely cause.
 """
 
 from __future__ import annotations
@@ -20,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 import functools
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from scipy import signal
-from scipy.optimize import nnls
 
 from armsense.errors import ArmsenseError
 from armsense.identify.estimation.feasible import MASS_FACTORS
@@ -33,9 +21,7 @@ from armsense.identify.friction.columns import DriveColumns, TERMS
 from armsense.identify.signals.filters import (
     decimate,
     low_pass,
-    Motion,
     motion,
-    settled,
     torque_band,
     velocity_delay,
 )
@@ -61,10 +47,6 @@ RATE_FACTOR = 20.0     # working rate over torque band
 LONGEST = 100.0        # [s] of motion that is used as a whole: 7 joints then take a gigabyte
 WINDOW = 20.0          # [s] of the excerpts of more
 PERIODS = 3.0          # in a window at least, where a period is looked for in each
-CLEAR = 0.3          # share of the squared error that the likely cause may leave
-LEAST = 0.1          # share of a torque that must be missed before a cause is looked for
-SMOOTHING = 0.01     # [rad/s] over which friction changes its sign
-SAMPLES = 4.0        # per period of the cut-off
 AUDIBLE = 2.0        # torque over noise of its sensor: below, nothing can be explained
 LEAST_SHIFT = 0.03        # [s] smaller shifts are left to the fine search
 LONGEST_SHIFT = 2.0       # [s]
@@ -143,13 +125,6 @@ class Training:
     @property
     def measured_velocity(self) -> bool:
         return all(recording.dq is not None for recording in self.working)
-
-    @functools.cached_property
-    def top_speed(self) -> Array:
-        """Of the drive axes [rad/s], (k,)."""
-        speeds = [np.abs(motion(recording, self.cutoff).dq @ self.axes.T).max(axis=0)
-                  for recording in self.working]
-        return np.asarray(np.max(speeds, axis=0))
 
 
 def _even(recording: Recording, notes: list[str]) -> Recording:
@@ -249,78 +224,6 @@ def _left_over(X: Array, tau: Array) -> Array:
     products = signal.fftconvolve(tau[:, None], Q[::-1], mode='valid', axes=0)    # (shifts, r)
     energy = np.convolve(np.square(tau), np.ones(len(X)), mode='valid')
     return np.asarray(1.0 - np.sum(np.square(products), axis=1) / np.maximum(energy, 1e-300))
-
-
-class _Guess(NamedTuple):
-    """What might have been connected otherwise."""
-
-    joints: tuple[int, ...]
-    text: str
-    motion: list[int]     # which joint's motion each joint has
-    torque: list[int]     # which joint's torque
-    sign: Array           # of the torques, (n,)
-
-
-def wrong_wiring(model: Arm, motions: Sequence[Motion], torques: Sequence[Array],
-                 cutoff: float) -> tuple[str, ...]:
-    """What seems to be connected wrongly, in words; the clearest cause of each joint only.
-
-    Smooth motions and torques [Nm], (N, n), of an arm of nominal masses and true gravity, in a
-    band [Hz].
-    """
-    n = model.n
-    same = list(range(n))
-    missed = functools.partial(_missed, model, motions, torques, cutoff)
-    now = missed(_Guess((), '', same, same, np.ones(n)))
-    clear = []
-    for guess in _guesses(model.joint_names):
-        own = list(guess.joints)
-        if now[own].max() > LEAST ** 2:
-            ratio = float(missed(guess)[own].sum() / now[own].sum())
-            if ratio < CLEAR:
-                clear.append((ratio, guess))
-    found: list[_Guess] = []
-    for _, guess in sorted(clear, key=lambda pair: pair[0]):
-        if not any(set(guess.joints) & set(other.joints) for other in found):
-            found.append(guess)
-    return tuple(guess.text for guess in found)
-
-
-def _guesses(names: Sequence[str]) -> list[_Guess]:
-    n = len(names)
-    same, plus = list(range(n)), np.ones(n)
-    guesses = [_Guess((j,), f'the torque of {name} has the wrong sign', same, same,
-                      np.where(np.arange(n) == j, -1.0, 1.0)) for j, name in enumerate(names)]
-    for j, k in combinations(range(n), 2):
-        swapped = list(range(n))
-        swapped[j], swapped[k] = k, j
-        pair = f'{names[j]} and {names[k]}'
-        guesses += [_Guess((j, k), f'the torques of {pair} are exchanged', same, swapped, plus),
-                    _Guess((j, k), f'{pair} are exchanged', swapped, swapped, plus)]
-    return guesses
-
-
-def _missed(model: Arm, motions: Sequence[Motion], torques: Sequence[Array], cutoff: float,
-            guess: _Guess) -> Array:
-    """Share of each joint's squared torque that its own fit misses, (n,)."""
-    columns, sides = [], []
-    for moving, tau in zip(motions, torques, strict=True):
-        q, dq, ddq = (x[:, guess.motion] for x in (moving.q, moving.dq, moving.ddq))
-        parts = np.stack([model.inverse_dynamics_batch(q, dq, ddq), dq, np.tanh(dq / SMOOTHING),
-                          ddq], axis=2)                                        # (N, n, 4)
-        keep = slice(*settled(len(q), cutoff, moving.rate).indices(len(q))[:2],
-                     max(1, int(moving.rate / (SAMPLES * cutoff))))
-        flat = low_pass(parts.reshape(len(q), -1), cutoff, moving.rate)[keep]
-        columns.append(flat.reshape(-1, model.n, 4))
-        sides.append((low_pass(tau, cutoff, moving.rate)[keep])[:, guess.torque] * guess.sign)
-    A, y = np.concatenate(columns), np.concatenate(sides)
-    ones = np.ones((len(y), 1))
-    out = np.empty(model.n)
-    for j in range(model.n):
-        own = np.hstack([A[:, j], ones, -ones])         # an offset may have either sign
-        scale = np.maximum(np.linalg.norm(own, axis=0), 1e-300)
-        out[j] = nnls(own / scale, y[:, j])[1] ** 2 / max(float(y[:, j] @ y[:, j]), 1e-300)
-    return out
 
 
 def silent_joints(recordings: Sequence[Recording], expected: Array, cutoff: float) -> Array:

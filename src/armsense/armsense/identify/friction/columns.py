@@ -28,6 +28,11 @@ NOT_NEGATIVE = ('viscous', 'coulomb', 'inertia', 'load')
 SHAPES = ('sqrt', 'quadratic', 'stribeck')   # only the sum of a curve with these must be positive
 STATIC = ('viscous', 'coulomb', 'sqrt', 'quadratic', 'stribeck')   # functions of velocity alone
 NEEDS_LOAD = ('load', 'load_viscous')
+SPEEDS = 31              # at which friction must brake, from
+SLOWEST = 1e-4           # [rad/s], to
+BEYOND = 1.2             # times the velocity limit, or
+USUAL_LIMIT = 10.0       # [rad/s] where the description has none
+ROUNDING = 1e-6      # of the solver, share of the terms that cancel
 
 
 @dataclass(frozen=True)
@@ -107,16 +112,26 @@ class DriveColumns:
         return tuple(term for term in self.terms if term in NOT_NEGATIVE
                      and not (curved and term in ('viscous', 'coulomb')))
 
-    def passivity(self, top_speed: Array) -> Array:
-        """Rows A with A @ coefficients >= 0: friction opposes motion up to `top_speed`, (k,)."""
-        k = len(self.axes)
+    def passivity(self, limits: Array) -> Array:
+        """Rows A with A @ coefficients >= 0: friction opposes motion at every speed and load.
+
+        Up to the velocity limits of the joints [rad/s], (n,), also where no recording has been:
+        nodes extrapolate.
+        """
+        top = np.abs(self.axes) @ np.where(limits > 0.0, limits, USUAL_LIMIT)
         rows = []
-        for share in (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0):
-            v = share * top_speed
-            block = np.zeros((k, self.count))
-            for term in self.terms:
-                if term in STATIC:
-                    value = self.characteristic(term, v, v, v)
+        for terms in (STATIC, NEEDS_LOAD):
+            chosen = [term for term in self.terms if term in terms]
+            for v in np.geomspace(SLOWEST, BEYOND * top, SPEEDS) if chosen else ():
+                block = np.zeros((len(self.axes), self.count))
+                for term in chosen:
+                    value = self.characteristic(term, v, v, np.ones_like(v))
                     block[:, self.index(term)] = np.diag(value)
-            rows.append(block)
-        return np.concatenate(rows) if self.terms else np.zeros((0, 0))
+                rows.append(block)
+        return np.concatenate(rows) if rows else np.zeros((0, self.count))
+
+    def brakes(self, coefficients: Array, limits: Array) -> bool:
+        """Whether friction opposes every motion within the limits [rad/s], (n,)."""
+        rows = self.passivity(limits)
+        size = np.abs(rows) @ np.abs(coefficients)
+        return bool(np.all(rows @ coefficients >= -ROUNDING * size - 1e-12))

@@ -23,6 +23,9 @@ LEAST_MOTION = 0.02      # [rad] or [m]: a joint that moves less tells nothing a
 GAP = 0.04               # [s] without a sample: longer than jitter, and
 GAP_PERIODS = 4.0        # median periods at least
 LEAST_PART = 1.2         # [s] between two gaps: filters settle at both ends of a part
+RESTS_WITHIN = 0.005     # [rad] an arm that goes no further stands
+LEAST_REST = 0.5         # [s] at an end of a recording that is worth cutting off
+MARGIN = 0.2             # [s] of it that stays
 JITTER = 0.02            # share of the period from which stamps count as jittery
 WHOLE = 0.1              # share of a period within which a step counts as whole periods
 LEAST_SIMILAR = 0.98     # correlation of the motion with itself one period later
@@ -150,6 +153,27 @@ def split_at_gaps(recording: Recording) -> Parts:
         f'{recording.name}: {lost:.2f} s of {whole:.2f} s are lost in {len(gaps)} '
         f'gap{"s" if len(gaps) > 1 else ""} of up to {steps.max():.2g} s and in stretches that '
         f'are too short; {len(parts)} parts are used',))
+
+
+def without_rest(recording: Recording) -> tuple[Recording, list[str]]:
+    """Cut where the arm stands before and after the motion, and what was done in words.
+
+    Friction may hold a resting joint with any torque: no model predicts it.
+    """
+    moved = np.abs(recording.q - recording.q[0]).max(axis=1) > RESTS_WITHIN
+    left = np.abs(recording.q - recording.q[-1]).max(axis=1) > RESTS_WITHIN
+    if not moved.any():
+        return recording, []
+    t = recording.t
+    begin, end = t[int(np.argmax(moved))] - t[0], t[len(t) - 1 - int(np.argmax(left[::-1]))] - t[0]
+    rest = [begin if begin > LEAST_REST else 0.0,
+            float(t[-1] - t[0]) - end if t[-1] - t[0] - end > LEAST_REST else 0.0]
+    if not any(rest):
+        return recording, []
+    whole = float(t[-1] - t[0])
+    cut = recording.between(max(rest[0] - MARGIN, 0.0), whole - max(rest[1] - MARGIN, 0.0) + 1e-9)
+    return cut, [f'{recording.name}: {rest[0]:.1f} s of rest before and {rest[1]:.1f} s after the '
+                 'motion are cut off']
 
 
 def repair_stamps(recording: Recording) -> tuple[Recording, str]:
