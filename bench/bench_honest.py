@@ -24,7 +24,7 @@ from armsense.errors import ArmsenseError
 from armsense.identify.identify import identify, Options
 from armsense.identify.payload import identify_payload
 from armsense.identify.signals.recording import Recording
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.parallel import run_tasks
 from bench.bench_simulated import true_base
 from bench.planted import ALL_WORDS, MISTAKES, PlantedArm, Run
@@ -94,7 +94,7 @@ def _judge(task: tuple[str, int]) -> Said:
         train = recording.write(Path(folder) / 'train')
         unseen = [second.write(Path(folder) / 'validate')] if second is not None else []
         try:
-            result = run(Subject.of_arm(arm.nominal.name), [train], unseen).result
+            result = run(Setup.of_arm(arm.nominal.name), [train], unseen).result
             grade, words = result['grade'], '; '.join([result['verdict'], *result['notes']])
         except ArmsenseError as error:
             grade, words = 'refused', str(error)

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from armsense.model.arm import Arm
-from armsense.recordings.bag_files import blank, JOINT_STATE, serialize
+from armsense.recordings.bag_files import blank, JOINT_STATE, our_types, serialize
 from armsense.recordings.bag_writer import BagWriter
 from armsense.types import Array
 from bench.synthetic import fourier_motion, Sensors
@@ -39,9 +39,8 @@ class Run:
         """A bag of joint states."""
         writer = BagWriter(folder)
         writer.add_topic('/joint_states', JOINT_STATE)
-        message = blank(JOINT_STATE)
-        message.name = list(self.names)
-        message.velocity = np.zeros(0)
+        message = our_types().types[JOINT_STATE](
+            blank('std_msgs/msg/Header'), list(self.names), np.zeros(0), np.zeros(0), np.zeros(0))
         for t, q, tau in zip(self.t, self.q, self.tau, strict=True):
             stamp = round(1e9 * (t + 1000.0))
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
@@ -67,9 +66,10 @@ class PlantedArm:
     def _model(self, gravity: Array, payload: float, center: Array) -> mujoco.MjModel:
         spec = mujoco.MjSpec.from_string(self.nominal.urdf)
         spec.compiler.discardvisual = True
+        spec.compiler.fusestatic = False     # the load keeps its mass, links get theirs
         if payload:
             frame = spec.body(self.nominal.link_names[-1])
-            frame.add_body(name='payload', pos=center, mass=payload,
+            frame.add_body(name='payload', pos=center, ipos=np.zeros(3), mass=payload,
                            inertia=payload * np.full(3, 1e-3), explicitinertial=True)
         model = spec.compile()
         for k, link in enumerate(self.nominal.link_names):
@@ -239,6 +239,6 @@ MISTAKES: dict[str, Mistake] = {
     'rest': Mistake('of rest', _of_run(_rest)),
     'contact inside': Mistake('a contact', _contact),
     "other robot's bag": Mistake('another robot|unknown joint|joint states', _other_robot),
-    'payload': Mistake('a payload', _payload),
+    'payload': Mistake('with a payload of', _payload),
     'clock jitter': Mistake('jitter|resampled', _of_run(_jitter))}
 ALL_WORDS = '|'.join(mistake.words for mistake in MISTAKES.values())

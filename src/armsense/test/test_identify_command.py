@@ -139,7 +139,7 @@ def test_a_folder_as_target_is_refused_before_the_fit(folder, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(('option', 'target', 'text'), [
-    ('--out', '/nowhere/model.yaml', 'the folder /nowhere does not exist'),
+    ('--out', '/proc/nowhere/model.yaml', 'cannot write into /proc/nowhere'),
     ('--out', '/proc/model.yaml', 'cannot write into /proc'),
     ('--fleet', '/proc/fleet', 'cannot write into /proc/fleet')])
 def test_a_target_that_cannot_be_written_is_told_before_the_fit(

@@ -9,13 +9,8 @@ import pytest
 
 from armsense.cli import tasks
 from armsense.identify.identify import identify
-from armsense.jobs.identify_job import (
-    Identification,
-    JointErrors,
-    Setup,
-    summary,
-    verdict,
-)
+from armsense.jobs.identify_job import Identification, Setup, summary
+from armsense.jobs.verdict import JointErrors, verdict
 from armsense.report import page
 from armsense.report.content import content
 from armsense.report.evidence import Evidence

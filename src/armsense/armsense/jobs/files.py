@@ -54,17 +54,17 @@ def period(motion: MotionFile) -> float:
 
 
 def check_target(file: Path, example: str) -> None:
-    """Raise where `file` cannot be written: asked before the work, nothing is lost.
+    """Make its folder; raise where `file` cannot be written: before the work, nothing is lost.
 
     The example is a name that would do in its place, where it is a folder.
     """
     if file.is_dir():
         raise ArmsenseError(f'{file} is a folder; name a file, such as {file / example}')
     folder = file.absolute().parent
-    if not folder.is_dir():
-        raise ArmsenseError(f'the folder {folder} does not exist')
-    with explain_write_errors(folder), tempfile.TemporaryFile(dir=folder):
-        pass                                # rights alone do not tell: a disk may be read-only
+    with explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass                            # rights alone do not tell: a disk may be read-only
 
 
 @contextlib.contextmanager

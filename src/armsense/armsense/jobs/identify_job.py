@@ -1,9 +1,6 @@
 """Recordings in, a model and everything known about it out: what command and action share.
 
-The result is plain data, for programs, with a verdict. A model is no better than the worst that is
-known of it. The whole decides by its share of missed torque, and so does the worst joint: where
-almost all torque is gravity of one joint, another may be missed completely. A joint whose torque
-drowns in the noise of its sensor does not count: nobody could explain it.
+The result is plain data, for programs, with a verdict.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError
 from armsense.identify.elastic.arm import (
@@ -27,19 +23,19 @@ from armsense.identify.elastic.arm import (
 from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
+from armsense.identify.payload import identify_payload
 from armsense.identify.robot_file import RobotFile, SourceConfig
+from armsense.identify.signals.filters import change_percent
 from armsense.identify.signals.recording import Recording, without_rest
+from armsense.jobs.verdict import JointErrors, verdict
 from armsense.model.arm import Arm
 from armsense.model.model_file import ModelFile
 from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.reader import Origin, read_elastic, read_recording, read_strain
 from armsense.types import Progress
 
-GOOD, USABLE = 5.0, 15.0          # [%] torque error on unseen data
-WEAK_JOINT = 25.0                 # [%] of a joint's torque: worth a warning
-UNEXPLAINED = 70.0                # [%]: the model says nothing about the joint
-ADVICE = {'good': 'Use it', 'usable': 'Use it with wide thresholds', 'poor': 'Do not use it'}
-GRADES = tuple(ADVICE)            # from the best
+LOADED = 2.0                      # times the usual error: a load is looked for
+CLEARLY = 0.5                     # of the squared error must be explained by it
 
 
 class Setup(NamedTuple):
@@ -116,6 +112,9 @@ def run(setup: Setup, data: Sequence[Path], validate: Sequence[Path] = (),
     notes: list[str] = []
     work = _elastic if setup.elastic else _rigid
     model, training, unseen, springs = work(setup, data, validate, tell, notes)
+    if springs is None and validate:
+        notes += [note for recording in unseen
+                  for note in _load_words(model, recording, training[0])]
     result = summary(model, unseen, notes, time.perf_counter() - start)
     if springs is not None:
         result['springs'] = spring_values(springs)
@@ -150,6 +149,19 @@ def _rigid(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Pr
     model = identify(training, setup.arm, setup.options,
                      lambda share, step: say(0.3 + 0.5 * share, step))
     return model, training, unseen, None
+
+
+def _load_words(model: IdentifiedModel, unseen: Recording, training: Recording) -> list[str]:
+    """Whether a recording that the model misses was made with a load."""
+    error, usual = (model.validate(recording).percent for recording in (unseen, training))
+    if error < LOADED * usual:
+        return []
+    load = identify_payload(model, unseen, training)
+    if not load.told or load.explained < CLEARLY:
+        return []
+    low, high = load.interval
+    return [f'{unseen.name}: with a payload of {load.mass:.2g} kg (95 % in {low:.2g} to '
+            f'{high:.2g} kg) the model would miss far less; was something else in the hand?']
 
 
 def _moving(recording: Recording, notes: list[str]) -> Recording:
@@ -229,12 +241,14 @@ def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence
         'silent_joints': list(model.silent),
         'notes': [*notes, *model.notes],
         'step_seconds': model.seconds}
-    train = JointErrors(joints, model.train.joint_percent, model.train.rms, model.silent)
+    train = JointErrors(joints, model.train.joint_percent, model.train.rms, model.silent,
+                        model.train.change_percent)
     errors = train
     if unseen:
         result |= pooled(model, unseen)
         errors = train._replace(percent=result['validation_joint_percent'],
-                                rms=result['validation_joint_rms'])
+                                rms=result['validation_joint_rms'],
+                                change=result['validation_joint_change_percent'])
     said = verdict(result, errors, model.wiring)
     return result | {'grade': said['grade'], 'verdict': said['sentence']}
 
@@ -242,11 +256,15 @@ def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence
 def pooled(model: IdentifiedModel, recordings: Sequence[Recording]) -> dict[str, Any]:
     """Errors over several recordings together."""
     predictions = [model.predict(recording) for recording in recordings]
-    error, power = _squares([p.band(model.cutoff) for p in predictions])
+    bands = [p.band(model.cutoff) for p in predictions]
+    error, power = _squares(bands)
+    measured, predicted = (np.concatenate(part) for part in zip(*bands, strict=True))
     count = sum(len(p.band_times(model.cutoff)) for p in predictions)
     error_raw, power_raw = _squares([(p.measured, p.predicted) for p in predictions])
     return {'validation_percent': _round(100.0 * np.sqrt(error.sum() / power.sum())),
             'validation_joint_percent': [_round(x) for x in 100.0 * np.sqrt(error / power)],
+            'validation_joint_change_percent': [
+                _round(x) for x in change_percent(measured, measured - predicted)],
             'validation_joint_rms': [_round(x) for x in np.sqrt(error / count)],
             'validation_raw_percent': _round(100.0 * np.sqrt(error_raw.sum() / power_raw.sum())),
             'validation_lost_seconds': _round(sum(p.lost for p in predictions))}
@@ -273,57 +291,3 @@ def spring_values(found: ElasticArm) -> list[dict[str, Any]]:
 
 def _round(value: float) -> float:
     return float(f'{float(value):.6g}')
-
-
-class JointErrors(NamedTuple):
-    """Of unseen motion, or of the training where there is none."""
-
-    names: Sequence[str]
-    percent: ArrayLike           # of its torque that is missed, (n,)
-    rms: ArrayLike               # [Nm], (n,)
-    silent: Sequence[str] = ()   # names of those that do not count
-
-    def worst(self) -> tuple[str, float, bool] | None:
-        """Name, percent, and whether it also misses more Nm than the joints in the mean."""
-        percent, rms = np.array(self.percent, float), np.array(self.rms, float)
-        percent[[name in self.silent for name in self.names]] = -1.0
-        k = int(np.argmax(percent))
-        if percent[k] < 0.0:
-            return None
-        return self.names[k], float(percent[k]), bool(rms[k] >= np.sqrt(np.mean(rms ** 2)))
-
-
-def verdict(result: dict[str, Any], errors: JointErrors,
-            wiring: Sequence[str] = ()) -> dict[str, str]:
-    """Grade (good, usable or poor) and one sentence; `result` is that of `summary`."""
-    seen = result['validation_percent']
-    percent = result['cross_validated_percent'] if seen is None else seen
-    where = ('on parts of the recording that were left out in turn' if seen is None
-             else 'on motion that was not used for the fit')
-    grade = 'good' if percent <= GOOD else 'usable' if percent <= USABLE else 'poor'
-    if grade == 'good' and result['train_percent'] > GOOD:
-        grade = 'usable'
-        where += f' ({result["train_percent"]:.2g} % on the training)'
-    body = ('every link is physically possible' if result['feasible']
-            else 'but a link is physically impossible')
-    joint, worst = _joint_words(errors, wiring)
-    grade = max(grade, worst, 'good' if result['feasible'] else 'poor', key=GRADES.index)
-    return {'grade': grade,
-            'sentence': f'{ADVICE[grade]}: {joint}the model misses {percent:.2g} % of the torque '
-                        f'{where}, and {body}'}
-
-
-def _joint_words(errors: JointErrors, wiring: Sequence[str]) -> tuple[str, str]:
-    """What is said of the worst joint, and the best grade that it allows."""
-    worst = errors.worst()
-    if wiring:
-        return f'it seems that {" and that ".join(wiring)}; ', 'poor'
-    if worst is None:
-        return '', 'good'
-    name, percent, heavy = worst
-    if percent >= UNEXPLAINED:
-        return (f'{name} is not explained, {percent:.0f} % of its torque is missed (a torque '
-                'that is none, or of something else?); '), 'poor'
-    if percent >= WEAK_JOINT and heavy:
-        return f'{name} misses {percent:.0f} % of its torque; ', 'usable'
-    return '', 'good'

@@ -9,7 +9,8 @@ import numpy as np
 from armsense.identify.friction.columns import UNITS
 from armsense.identify.model import IdentifiedModel, method
 from armsense.identify.signals.filters import TorqueError
-from armsense.jobs.identify_job import Identification, WEAK_JOINT
+from armsense.jobs.identify_job import Identification
+from armsense.jobs.verdict import percent_words, WEAK_JOINT
 from armsense.model.model_file import file_hash, Provenance
 from armsense.recordings.bag_files import BagFacts
 from armsense.report.evidence import Evidence
@@ -153,8 +154,8 @@ def warnings(job: Identification, facts: dict[str, Any], evidence: Evidence) -> 
     if evidence.unseen_error is None:
         out.append('No recording was left for validation; give one with --validate.')
     elif result['validation_percent'] > OVERFIT * result['train_percent'] + 0.5:
-        out.append(f'The error grows from {result["train_percent"]:.2g} % on the training to '
-                   f'{result["validation_percent"]:.2g} % on other motion: the training motion '
+        out.append(f'The error grows from {percent_words(result["train_percent"])} on the training to '
+                   f'{percent_words(result["validation_percent"])} on other motion: the training motion '
                    'may be too short or too poor.')
     if result.get('validation_lost_seconds'):
         out.append(f'{result["validation_lost_seconds"]:.3g} s of the validation are lost in '

@@ -169,6 +169,7 @@ class TorqueError:
 
     percent: float          # pooled over joints
     joint_percent: Array    # (n,)
+    change_percent: Array   # the same of how the torque changes about its mean, (n,)
     rms: Array              # [Nm], (n,)
     maximum: Array          # [Nm], (n,)
     whiteness: Array        # probability that the errors are white noise, (n,)
@@ -190,9 +191,16 @@ def torque_error(measured: Array, predicted: Array) -> TorqueError:
     return TorqueError(
         percent=float(100.0 * np.linalg.norm(error) / np.linalg.norm(measured)),
         joint_percent=100.0 * np.linalg.norm(error, axis=0) / size,
+        change_percent=change_percent(measured, error),
         rms=np.sqrt(np.mean(np.square(error), axis=0)),
         maximum=np.abs(error).max(axis=0),
         whiteness=np.array([whiteness(column) for column in error.T]))
+
+
+def change_percent(measured: Array, error: Array) -> Array:
+    """Error over how the torque changes [%], (n,): the mean alone explains 0 % of that."""
+    change = np.linalg.norm(measured - measured.mean(axis=0), axis=0)
+    return np.asarray(100.0 * np.linalg.norm(error, axis=0) / np.maximum(change, 1e-300))
 
 
 def whiteness(error: Array, lags: int = 20) -> float:
