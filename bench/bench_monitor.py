@@ -89,7 +89,7 @@ def measure_all(node: Node, arm: str, seconds: float) -> dict[str, Cost]:
 def running(arm: str, monitor: str) -> Iterator[Supervisor]:
     """An enabled arm."""
     plan = load(ROOT / 'launch' / 'arm.launch.xml', {
-        'arm': arm, 'monitor': monitor, 'web_port': '0'})
+        'arm': arm, 'monitor': monitor, 'web_port': '0', 'lockstep': 'false'})
     with Supervisor(plan) as supervisor:
         supervisor.wait_for_line('ENABLED', START_LIMIT, name='motor_board')
         yield supervisor

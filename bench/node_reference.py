@@ -156,7 +156,8 @@ def collect(root: Path) -> tuple[dict[str, Interfaces], dict[str, Interfaces]]:
         rest, played = Path(folder, 'rest.launch.xml'), Path(folder, 'played')
         rest.write_text(REST)
         _write_bag(played)
-        everything = {'base': 'true', 'record': 'true', 'monitor': 'web', 'identification': 'true'}
+        everything = {'base': 'true', 'record': 'true', 'monitor': 'web', 'identification': 'true',
+                      'lockstep': 'false'}
         # The nodes that a page shows so; the others are asked, too, for what they may do.
         runs: list[tuple[Path, dict[str, str], set[str]]] = [
             (launch, {**everything, 'bag': f'{folder}/1', 'imu': 'true'},
@@ -165,10 +166,11 @@ def collect(root: Path) -> tuple[dict[str, Interfaces], dict[str, Interfaces]]:
             (launch, {'hardware': 'ros2_control', 'controller': 'joint_space_controller',
                       'monitor': 'web', 'identification': 'true'},
              {'ros2_control_bridge', 'joint_space_controller'}),
-            (launch, {'controller': 'joint_command_controller', 'monitor': 'web'},
+            (launch, {'controller': 'joint_command_controller', 'monitor': 'web',
+                      'lockstep': 'false'},
              {'joint_command_controller'}),
             (launch, {**everything, 'bag': f'{folder}/4', 'lockstep': 'true',
-                      'controller': 'joint_space_controller'}, set()),
+                      'real_time_factor': '0', 'controller': 'joint_space_controller'}, set()),
             (launch, {'base': 'true', 'hardware': 'dart'}, set()),
             (rest, {'bag': str(played), 'port': port},
              {'bag_player', 'markers', 'robot_state_publisher', 'load_cells',

@@ -31,7 +31,8 @@ def stamp_to_event(arm: str) -> dict[str, float] | None:
         scenario = Path(folder) / 'pushes.yaml'
         scenario.write_text(_pushes(Arm.load(arm).link_names[-1]))
         plan = load(ROOT / 'launch' / 'arm.launch.xml', {
-            'arm': arm, 'scenario': str(scenario), 'reaction': 'ignore', 'realtime': 'true'})
+            'arm': arm, 'scenario': str(scenario), 'reaction': 'ignore', 'lockstep': 'false',
+            'realtime': 'true'})
         delays = _listen(plan)
     if len(delays) < PUSHES // 2:
         return None

@@ -72,7 +72,8 @@ def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | No
         parameters: By process, which the launch file has no arguments for.
         **arguments: Of the launch file.
     """
-    plan = load(ROOT / 'launch' / 'arm.launch.xml', arguments)
+    plan = load(ROOT / 'launch' / 'arm.launch.xml',
+                {'lockstep': 'false', 'real_time_factor': '0', **arguments})
     plan = [replace(process, parameters={**process.parameters, **(parameters or {}).get(
         process.name, {})}) for process in plan]
     if alone:

@@ -17,7 +17,7 @@ events:
   - time: {PUSHED_AT}
     push: {{link: link4, point: [0.1, 0.0, 0.0], force: [0.0, 15.0, 0.0], duration: 0.3}}
 """
-ARGUMENTS = {'lockstep': 'true', 'reaction': 'stop'}
+ARGUMENTS = {'lockstep': 'true', 'real_time_factor': '0', 'reaction': 'stop'}
 
 
 def write_scenario(folder: Path) -> str:

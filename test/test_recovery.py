@@ -68,7 +68,7 @@ def plan(folder: Path, port: str) -> list[ProcessSpec]:
     cells.write_text('cells:\n' + f'- {{gain: {COUNT}, offset: 0.0}}\n' * 4)
     whole = load(ROOT / 'launch' / 'arm.launch.xml', {
         'base': 'true', 'record': 'true', 'bag': str(folder / 'bag'), 'monitor': 'web',
-        'web_port': '0', 'identification': 'true', 'reaction': 'ignore',
+        'lockstep': 'false', 'web_port': '0', 'identification': 'true', 'reaction': 'ignore',
         'scenario': str(pushes(folder))})
     # Real time where the system grants it: other load on the machine shall not decide.
     specs = [replace(changed(spec, arm=arm, realtime=spec.shutdown_on_exit),

@@ -173,6 +173,32 @@ def test_push_acts_through_the_jacobian(without_friction):
     np.testing.assert_allclose(contact.point, pose[:3, :3] @ point + pose[:3, 3], atol=1e-6)
 
 
+def test_pull_is_a_spring_with_a_damper_and_a_limit(without_friction):
+    config = without_friction(ArmConfig.load('laas4'), gravity=(0.0, 0.0, 0.0))
+    plant, model = make_plant(config), Arm.load(config)
+    q, point = plant.state.joint_position, np.array([0.1, 0.02, 0.0])
+    pose = model.frame_pose(q, 'link2')
+    here, away = pose[:3, :3] @ point + pose[:3, 3], np.array([0.02, -0.05, 0.03])
+    plant.pull('link2', point, here + away, stiffness=150.0)
+    plant.step(np.zeros(4), 1e-6)
+    torque = model.point_jacobian(q, 'link2', point).T @ (150.0 * away)
+    np.testing.assert_allclose(plant.state.joint_velocity / 1e-6,
+                               model.forward_dynamics(q, 0 * q, torque), rtol=1e-4, atol=1e-4)
+    for _ in range(40):
+        plant.step(np.zeros(4), 1e-3)
+    state = plant.state
+    plant.step(np.zeros(4), 1e-9)                  # forces are those at its begin
+    speed = model.point_jacobian(state.joint_position, 'link2', point) @ state.joint_velocity
+    assert np.abs(speed).max() > 0.005
+    contact = plant.contact[0]
+    np.testing.assert_allclose(
+        contact.force, 150.0 * (here + away - contact.point) - 5.0 * speed, rtol=1e-3)
+    plant.release()
+    plant.pull('link2', point, here + 100.0 * away, stiffness=150.0)
+    plant.step(np.zeros(4), 1e-6)
+    assert np.linalg.norm(plant.contact[0].force) == pytest.approx(80.0)
+
+
 def test_push_ends_after_its_time(run):
     plant = make_plant('laas4')
     plant.apply_force('link4', (0, 0, 0), (1.0, 0, 0), duration=0.01)
@@ -214,6 +240,8 @@ def test_mechanical_stops_hold(pendulum, run):
     (lambda p: p.set_payload(-1.0), BadValue),
     (lambda p: p.apply_force('link9', (0, 0, 0), (1, 0, 0)), UnknownName),
     (lambda p: p.apply_force('link2', (0, 0, 0), (np.inf, 0, 0)), BadValue),
+    (lambda p: p.pull('link9', (0, 0, 0), (1, 0, 0)), UnknownName),
+    (lambda p: p.pull('link2', (0, 0, 0), (1, 0, 0), stiffness=-1.0), BadValue),
     (lambda p: p.pose('nobody'), UnknownName),
 ])
 def test_bad_input_is_named(call, error):

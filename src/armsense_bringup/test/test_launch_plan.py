@@ -181,7 +181,10 @@ def test_arm_launch_file(installed, arguments: dict[str, str], nodes: str) -> No
         assert process.node == f'/left/{process.name}'
         assert values.get('arm', 'laas4') == 'laas4'
         assert values.get('model', '7') == '7'  # a path that looks like a number
-        assert values.get('lockstep', False) is False
+        # A simulated arm waits for its nodes, at the pace of the clock.
+        simulated = arguments.get('hardware', 'sim') == 'sim'
+        assert values.get('lockstep', simulated) is simulated
+        assert values.get('real_time_factor', 1.0) == 1.0
 
 
 @pytest.mark.parametrize('arm', ['/x/my.yaml', '255'])   # the second: a name like a number

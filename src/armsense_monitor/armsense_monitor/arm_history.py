@@ -3,6 +3,7 @@
 No ROS here: messages are turned into calls by `feed.py`, and the page is drawn by `web_view.py`.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ STATE_RATE = 1000      # [Hz] at most, of the streams
 FORENSIC = 0.5         # [s] kept before and after each event
 KEPT_EVENTS = 50
 SHOWN = 2.0            # [s] an event's contact stays in the picture
+SILENT = 1.0           # [s] without a word: what is shown is not the arm as it is
+RATE_OF = 200          # messages that a rate is taken over
 JUMP_BACK = 0.5        # [s] a stamp this much older than the last one begins a new run
 
 
@@ -136,6 +139,25 @@ class Reaction(NamedTuple):
     explanation: str
 
 
+class Applied(NamedTuple):
+    """What the simulation really does to the arm, base frame."""
+
+    time: float           # [s]
+    link: str             # empty: nothing
+    point: Array          # [m] (3,)
+    force: Array          # [N] (3,)
+
+
+class Thing(NamedTuple):
+    """Something that stands around a simulated arm, base frame."""
+
+    name: str
+    round: bool           # a sphere; else a box
+    position: Array       # [m] (3,)
+    sides: Array          # [m] (3,), of a sphere its diameter
+    color: tuple[int, int, int]   # 0..255
+
+
 class Health(NamedTuple):
     """One line of diagnostics."""
 
@@ -168,12 +190,22 @@ class ArmHistory:
         self.mode: Mode | None = None
         self.reaction: Reaction | None = None
         self.health: dict[str, Health] = {}
+        self.lasting: tuple[list[str], float] = ([], 0.0)   # joints of contacts that last, [s]
+        self.applied: Applied | None = None
+        self.things: list[Thing] = []
+        self.begin: float | None = None              # [s] first stamp
+        self._heard: dict[str, deque[float]] = {}    # [s] monotonic, by who has spoken
 
     # -- what comes in -----------------------------------------------------------------------
+
+    def hear(self, who: str, now: float) -> None:
+        """Note that a node has spoken, at a monotonic time [s]."""
+        self._heard.setdefault(who, deque(maxlen=RATE_OF)).append(now)
 
     def add_position(self, time: float, position: ArrayLike) -> None:
         """Joint angles [rad] (n,) at a stamp [s]."""
         self._watch_clock(time, self._position)
+        self.begin = time if self.begin is None else self.begin
         self._position.append(time, position)
 
     def add_residual(self, time: float, residual: Sequence[float], threshold: Sequence[float],
@@ -213,6 +245,22 @@ class ArmHistory:
                 self._forensics[event.number] = self._cut(event, True)
 
     # -- what can be asked -------------------------------------------------------------------
+
+    def silence(self, now: float) -> float:
+        """How long nothing has been heard of the arm [s]; for ever, if nothing ever was."""
+        return now - max((times[-1] for times in self._heard.values()), default=-np.inf)
+
+    def rate(self, who: str, now: float) -> float:
+        """How often a node speaks [Hz]; 0: not any more, or never."""
+        times = self._heard.get(who)
+        if times is None or len(times) < 2 or now - times[-1] > SILENT:
+            return 0.0
+        return (len(times) - 1) / max(times[-1] - times[0], 1e-6)
+
+    @property
+    def since_begin(self) -> float | None:
+        """Newest stamp, less the first [s]."""
+        return None if self.time is None or self.begin is None else self.time - self.begin
 
     @property
     def time(self) -> float | None:
@@ -265,6 +313,6 @@ class ArmHistory:
         """A restarted simulation or bag starts its clock anew."""
         newest = series.newest
         if newest is not None and time < newest - JUMP_BACK:
-            mode, reaction = self.mode, self.reaction   # latched: told once, maybe before
+            latched = self.mode, self.reaction, self.things, self._heard   # told once, before
             self.clear()
-            self.mode, self.reaction = mode, reaction
+            self.mode, self.reaction, self.things, self._heard = latched

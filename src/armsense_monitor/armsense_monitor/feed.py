@@ -11,12 +11,23 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
 
 from armsense.errors import ArmsenseError
 from armsense.recordings.record import RecordDecoder
-from armsense_monitor.arm_history import ArmHistory, Contact, Event, Health, Mode, Reaction
+from armsense_monitor.arm_history import (
+    Applied,
+    ArmHistory,
+    Contact,
+    Event,
+    Health,
+    Mode,
+    Reaction,
+    Thing,
+)
 from armsense_msgs.msg import (
     Collision,
+    ContactTruth,
     DriverMode,
     LoadCells,
     MotorStates,
@@ -47,7 +58,11 @@ TOPICS = {
     'ros2_control_bridge/mode': Topic(DriverMode, 'latched'),
     'dynamic_controller/reaction_state': Topic(ReactionState, 'latched'),
     'joint_space_controller/reaction_state': Topic(ReactionState, 'latched'),
+    'ground_truth': Topic(ContactTruth, 'stream'),
+    'simulator/obstacles': Topic(MarkerArray, 'latched'),
 }
+# Streams by which a node is heard of; the others of the arm speak too seldom for a rate.
+SPEAKERS = {'joint_states': 'driver', 'residual': 'observer'}
 # Not listened to live: in lock-step the driver counts who listens to its states.
 BAG_TOPICS = {**TOPICS, 'motor_states': Topic(MotorStates, 'stream', record=True),
               'diagnostics': TOPICS[DIAGNOSTICS]}   # of the arm that was recorded
@@ -72,7 +87,8 @@ class Feed:
             'residual': self._residual, 'load_cells': self._load_cells,
             'diagnostics': self._diagnostics,
             DIAGNOSTICS: partial(self._diagnostics, namespace=namespace),
-            'collision': self._collision, 'contact': self._contact}
+            'collision': self._collision, 'contact': self._contact,
+            'ground_truth': self._truth, 'simulator/obstacles': self._obstacles}
 
     def take(self, topic: str, message: Any) -> None:
         """Take a message or record of one of `TOPICS`."""
@@ -115,6 +131,9 @@ class Feed:
         if len(record.filtered) == len(record.threshold) == len(self.history.joints):
             self.history.add_residual(1e-9 * record.stamp_ns, record.filtered, record.threshold,
                                       bool(record.valid))
+            self.history.lasting = ([joint for joint, lasts in zip(
+                self.history.joints, record.lasting, strict=False) if lasts],
+                float(record.lasts_for))
 
     def _load_cells(self, record: Any) -> None:
         self.history.add_cells(record.force, record.valid)
@@ -139,6 +158,16 @@ class Feed:
             np.array([point.x, point.y, point.z]) if message.point_observable else None,
             np.array([force.x, force.y, force.z]) if message.force_observable else None))
 
+    def _truth(self, message: ContactTruth) -> None:
+        point, force = message.point, message.force
+        self.history.applied = Applied(
+            _seconds(message.header.stamp), message.link, np.array([point.x, point.y, point.z]),
+            np.array([force.x, force.y, force.z]))
+
+    def _obstacles(self, message: MarkerArray) -> None:
+        self.history.things = [_thing(marker) for marker in message.markers
+                               if marker.action == Marker.ADD]
+
     def _mode(self, message: DriverMode) -> None:
         self.history.mode = Mode(MODES.get(message.mode, str(message.mode)), message.fault,
                                  message.explanation)
@@ -146,6 +175,13 @@ class Feed:
     def _reaction(self, message: ReactionState) -> None:
         self.history.reaction = Reaction(message.controller, message.strategy, message.state,
                                          message.explanation)
+
+
+def _thing(marker: Marker) -> Thing:
+    place, scale, color = marker.pose.position, marker.scale, marker.color
+    red, green, blue = (round(255 * part) for part in (color.r, color.g, color.b))
+    return Thing(marker.ns, marker.type == Marker.SPHERE, np.array([place.x, place.y, place.z]),
+                 np.array([scale.x, scale.y, scale.z]), (red, green, blue))
 
 
 def _seconds(stamp: Any) -> float:
@@ -164,8 +200,11 @@ class LiveFeed:
 
     def drain(self, shown: bool = True) -> None:
         """Take what has arrived; not shown: throw it away, while a bag is looked at."""
+        now = time.monotonic()
         for name, source in self._sources:
             for message in source.drain():
+                if name in SPEAKERS:
+                    self._feed.history.hear(SPEAKERS[name], now)
                 if shown:
                     self._feed.take(name, message)
 

@@ -7,8 +7,11 @@ page sends is checked before the server sees it. One malformed message costs its
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
+import gzip
+from html import escape
 import ipaddress
 import math
+import re
 import socket
 from typing import Any
 from unittest import mock
@@ -18,7 +21,15 @@ import msgspec
 from viser import _messages
 import websockets.asyncio.server as server
 
-USED = ('GuiUpdateMessage', 'ViewerCameraMessage')   # what else pages say is not needed here
+# What else pages say is not needed here.
+USED = ('GuiUpdateMessage', 'ViewerCameraMessage', 'SceneNodeDragMessage', 'CommandTriggerMessage',
+        'GuiFormSubmitMessage')
+TITLE = re.compile(rb'<title>[^<]*</title>')
+ICON = re.compile(rb'(rel="icon"\s+href=")[^"]*')
+# An arm, and what it feels.
+OWN_ICON = (b"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'"
+            b" fill='none' stroke-linecap='round'%3E%3Cpath d='M6 27V17L17 9' stroke='%23495057'"
+            b" stroke-width='5'/%3E%3Ccircle cx='23' cy='8' r='6' fill='%23ff922b'/%3E%3C/svg%3E")
 LONGEST = 10_000     # [bytes] of one of them
 POLICY = 1008        # code of a connection that is closed for what it said
 
@@ -90,9 +101,34 @@ def _finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
+class OwnPage:
+    """The library's page with a title and an icon of our own."""
+
+    def __init__(self, title: str) -> None:
+        self._title = b'<title>%b</title>' % escape(title).encode()
+        self._made: dict[bytes, bytes] = {}     # of megabytes, for every browser that asks
+
+    def of(self, response: Any) -> Any:
+        """An answer of the library, changed where it is the page."""
+        if response is None or not response.headers.get('Content-Type', '').startswith(
+                'text/html'):
+            return response
+        packed = response.headers.get('Content-Encoding') == 'gzip'
+        if response.body not in self._made:
+            body = gzip.decompress(response.body) if packed else response.body
+            body = ICON.sub(rb'\g<1>' + OWN_ICON, TITLE.sub(self._title, body, count=1), count=1)
+            self._made[response.body] = gzip.compress(body, 1) if packed else body
+        response.body = self._made[response.body]
+        del response.headers['Content-Length']
+        response.headers['Content-Length'] = str(len(response.body))
+        return response
+
+
 @contextlib.contextmanager
-def guarding(guard: PageGuard) -> Iterator[None]:
-    """Websocket servers that are started within are guarded."""
+def guarding(guard: PageGuard, title: str) -> Iterator[None]:
+    """Websocket servers that are started within are guarded; their page has a title."""
+    page = OwnPage(title)
+
     class Connection(server.ServerConnection):
         async def recv(self, *arguments: Any, **options: Any) -> Any:
             while True:
@@ -110,7 +146,7 @@ def guarding(guard: PageGuard) -> Iterator[None]:
         def process(connection: server.ServerConnection, request: Any) -> Any:
             why = guard.refusal(request.headers)
             if why is None:
-                return process_request(connection, request)
+                return page.of(process_request(connection, request))
             guard.say(why)
             return connection.respond(403, f'{why}\n')
 

@@ -9,6 +9,7 @@ import secrets
 import time
 from typing import Any
 
+from geometry_msgs.msg import Point
 import numpy as np
 from numpy.typing import ArrayLike
 from rclpy.node import Node
@@ -17,9 +18,12 @@ from trajectory_msgs.msg import JointTrajectory
 import viser
 
 from armsense.reaction.options import STRATEGIES
+from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory
-from armsense_msgs.srv import SetString
+from armsense_msgs.msg import Pull
+from armsense_msgs.srv import PlaceObstacle, SetPayload, SetString
 from armsense_node.arm_client import ArmClient, trajectory_message
+from armsense_node.qos import event_qos
 
 WAIT = 1.0             # [s] after a wrong token nobody may try again: guessing takes for ever
 JOG_SPEED = 0.3        # [rad/s]
@@ -63,13 +67,13 @@ class ArmRemote:
     """Asks the driver and the controller; nothing here blocks."""
 
     def __init__(self, node: Node, history: ArmHistory, driver: str, controller: str,
-                 limits: tuple[ArrayLike, ArrayLike], jogging: bool) -> None:
+                 limits: tuple[ArrayLike, ArrayLike], jogging: bool, simulator: str = '') -> None:
         """Make the clients of two nodes, by their names.
 
         Limits are the lowest and highest joint angles [rad], each (n,); jogging: joints may be
-        moved by hand, in simulation.
+        moved by hand, in simulation. `simulator` is the node that lets people touch the arm.
         """
-        self.jogging = jogging
+        self.jogging, self.simulator = jogging, simulator
         self._history = history
         self._limits = np.array(limits[0]), np.array(limits[1])
         self._arm = ArmClient(node=node)
@@ -80,6 +84,12 @@ class ArmRemote:
         self._reaction = f'{controller}/set_reaction'
         self._arm.service(SetString, self._reaction)
         self._trajectory = node.create_publisher(JointTrajectory, 'joint_trajectory', 1)
+        self._payload = f'{controller}/set_payload'
+        self._arm.service(SetPayload, self._payload)
+        if simulator:
+            self._hand = node.create_publisher(Pull, f'{simulator}/pull', event_qos())
+            self._arm.service(PlaceObstacle, f'{simulator}/place_obstacle')
+            self._arm.service(SetPayload, f'{simulator}/set_payload')
 
     def trigger(self, what: str, done: Done) -> None:
         """Call one of the services of `DRIVER` and `CONTROLLER`."""
@@ -107,6 +117,32 @@ class ArmRemote:
         done(True, f'{self._history.joints[joint]} to {target[joint]:.2f} rad')
 
 
+    # -- hands on a simulated arm --------------------------------------------------------------
+
+    def pull(self, link: str, point: Array, target: Array, stiffness: float) -> None:
+        """Pull a point of a link's frame [m] towards a target [m], base frame; 0 N/m: let go."""
+        message = Pull(link=link, stiffness=stiffness)
+        message.point, message.target = _point(point), _point(target)
+        self._hand.publish(message)
+
+    def place_obstacle(self, position: Array | None, radius: float, done: Done) -> None:
+        """A ball [m], base frame; None: take it away."""
+        request = PlaceObstacle.Request(present=position is not None, radius=radius)
+        if position is not None:
+            request.position = _point(position)
+        self._arm.ask_soon(PlaceObstacle, f'{self.simulator}/place_obstacle', request, done)
+
+    def set_payload(self, mass: float, told: bool, done: Done) -> None:
+        """Put a mass [kg] into the arm's hand, or tell the controller that it is there."""
+        name = self._payload if told else f'{self.simulator}/set_payload'
+        self._arm.ask_soon(SetPayload, name, SetPayload.Request(mass=mass), done)
+
+
+def _point(place: Array) -> Point:
+    x, y, z = (float(value) for value in place)
+    return Point(x=x, y=y, z=z)
+
+
 class ControlPanel:
     """Token, buttons and jogging of one page."""
 
@@ -118,12 +154,18 @@ class ControlPanel:
         gui = client.gui
         with gui.add_folder('Control'):
             self._state = gui.add_markdown('')
-            self._token: Any = gui.add_text(   # mypy does not see that it can be set
-                'token', '', hint='printed where the monitor was started')
-            self._unlock = gui.add_button('Unlock', icon=viser.Icon.LOCK_OPEN)
-            self._unlock.on_click(lambda _: self._enter())
-            stop = gui.add_button('STOP', color='red', icon=viser.Icon.HAND_STOP)
+            with gui.add_form(None) as self._form:       # Enter is as good as the button
+                self._token: Any = gui.add_text(   # mypy does not see that it can be set
+                    'token', '', hint='printed where the monitor was started')
+                unlock = gui.add_button('Unlock', icon=viser.Icon.LOCK_OPEN)
+            unlock.on_click(lambda _: self._enter())
+            self._form.on_submit(lambda _: self._enter())
+            stop = gui.add_button('STOP', color='red', icon=viser.Icon.HAND_STOP,
+                                  hint='or the space bar')
             stop.on_click(lambda _: self._trigger('emergency_stop', 'STOP'))
+            gui.add_command('STOP', hotkey='space').on_trigger(
+                lambda _: self._trigger('emergency_stop', 'STOP'))
+        with gui.add_folder('Arm') as self._others:
             for first in range(0, len(BUTTONS), 3):
                 row = BUTTONS[first:first + 3]
                 group = gui.add_button_group(' ', [label for label, _ in row])
@@ -144,6 +186,10 @@ class ControlPanel:
             joints.index(self._joint.value),
             self._step.value * (1.0 if event.target.value == '+' else -1.0)))
 
+    def show_silence(self, silent: bool) -> None:
+        """Nothing is heard of the arm: of all buttons only STOP is left."""
+        self._others.visible = not silent
+
     def show_reaction(self, strategy: str) -> None:
         """The reaction that the controller has now."""
         if strategy in STRATEGIES:
@@ -158,7 +204,7 @@ class ControlPanel:
 
     def _show_state(self) -> None:
         allowed = self._access.allows(self._client.client_id)
-        self._token.visible = self._unlock.visible = not allowed
+        self._form.visible = not allowed
         self._state.content = ('**In control.** What you press, the arm does.' if allowed else
                                'Read-only. Enter the token to control the arm.')
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from armsense.types import Array
 from armsense_monitor.arm_history import ArmHistory, Event, Health, Mode, Reaction
+from armsense_monitor.arm_history import SILENT as SILENT_ARM
 
 GREEN, AMBER, RED, GREY = '#2f9e44', '#e67700', '#e03131', '#868e96'
 _MODE_COLORS = {'enabled': GREEN, 'disabled': GREY, 'starting': AMBER, 'damping': RED}
@@ -27,12 +28,43 @@ def pill(text: str, color: str) -> str:
             f'font-weight:600;margin-right:.4em">{escape(text)}</span>')
 
 
-def status(history: ArmHistory, source: str) -> str:
-    """Driver, controller and clock in a few lines."""
-    time = '' if history.time is None else f'{history.time:.2f} s'
-    return page(
-        f'<div><b>{escape(source)}</b> <span style="float:right">{time}</span></div>'
-        f'{_mode(history.mode)}{_reaction(history.reaction)}')
+def status(history: ArmHistory, source: str, silence: float = 0.0) -> str:
+    """Driver, controller, observer and clock in a few lines.
+
+    After a silence [s] nothing of it is true any more, and all of it is grey.
+    """
+    time = '' if history.since_begin is None else f'{history.since_begin:.1f} s since the start'
+    head = f'<div><b>{escape(source)}</b> <span style="float:right">{time}</span></div>'
+    state = f'{_mode(history.mode)}{_reaction(history.reaction)}{_lasting(*history.lasting)}'
+    if silence <= SILENT_ARM:
+        return page(head + state)
+    return page(head + pill(_no_data(silence), RED) + faded(state))
+
+
+def faded(body: str) -> str:
+    """What was true, and may not be any more."""
+    return f'<div style="filter:grayscale(1);opacity:.45">{body}</div>'
+
+
+def _no_data(silence: float) -> str:
+    if silence == float('inf'):
+        return 'no data yet'
+    return f'no data for {silence:.0f} s'
+
+
+def _lasting(joints: Sequence[str], seconds: float) -> str:
+    if not joints:
+        return ''
+    return (f'<div>{pill("contact lasts", AMBER)}at {escape(", ".join(joints))} for '
+            f'{seconds:.0f} s: goals are refused until it ends</div>')
+
+
+def rates(history: ArmHistory, now: float) -> str:
+    """How often driver and observer speak."""
+    parts = [f'{who} {rate:.0f} Hz' if (rate := history.rate(who, now))
+             else f'<span style="color:{RED}">{who} silent</span>'
+             for who in ('driver', 'observer')]
+    return page(f'<div style="color:{GREY}">{" · ".join(parts)}</div>')
 
 
 def _mode(mode: Mode | None) -> str:
@@ -97,7 +129,9 @@ def _event_row(history: ArmHistory, event: Event) -> str:
     force = '-' if contact is None or contact.force is None else (
         f'{float(np.linalg.norm(contact.force)):.1f} N')
     unit = 'Nm' if event.source != 'base' else ''
-    cells = ((str(event.number), 'left'), (f'{event.time:.3f} s', 'right'), (event.link, 'left'),
+    begin = history.begin or 0.0
+    cells = ((str(event.number), 'left'), (f'{event.time - begin:.3f} s', 'right'),
+             (event.link, 'left'),
              (event.joint if event.source == 'joints' else f'{event.source} {event.joint}',
               'left'),
              (f'{event.residual:+.2f} {unit}', 'right'), (force, 'right'))

@@ -43,6 +43,8 @@ class Settings(ArmParameters):
     controller: str = quantity('dynamic_controller', text='node that reacts and moves')
     jogging: bool = quantity(
         False, text='joints can be moved from the page; meant for simulation')
+    simulator: str = quantity('', text='node that simulates the arm: who looks at the page can '
+                              'pull it with the mouse; empty: a real arm')
 
 
 class WebMonitorNode(Node):
@@ -56,7 +58,7 @@ class WebMonitorNode(Node):
         self._feed = Feed(self._history, self.get_namespace())
         access = Access(settings.token)
         remote = ArmRemote(self, self._history, settings.driver, settings.controller,
-                           model.position_limits, settings.jogging)
+                           model.position_limits, settings.jogging, settings.simulator)
         # A page that begins with a bag has no arm to protect: everybody may choose bags.
         self._view = WebView(model, self._history, access,
                              None if settings.bag else remote, settings.host, settings.port,

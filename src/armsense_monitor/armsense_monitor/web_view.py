@@ -4,16 +4,18 @@ import contextlib
 import io
 from pathlib import Path
 import socket
+import time
 
 import viser
 
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense_monitor import view_html
-from armsense_monitor.arm_history import ArmHistory
+from armsense_monitor.arm_history import ArmHistory, SILENT
 from armsense_monitor.page_guard import guarding, PageGuard
 from armsense_monitor.view_bags import BagPanel
 from armsense_monitor.view_control import Access, ArmRemote, ControlPanel
+from armsense_monitor.view_playground import Playground
 from armsense_monitor.view_plots import EventPanel, ResidualPlot
 from armsense_monitor.view_scene import SceneView
 
@@ -45,7 +47,13 @@ class WebView:
         self._panels: dict[int, ControlPanel] = {}
         self._look()
         self._scene = SceneView(self._server, model)
+        self._playground: Playground | None = None
         self._make_panels(bags)
+        if remote is not None and remote.simulator:
+            self._playground = Playground(self._server.gui, model, history, remote,
+                                          self._may_disturb)
+            self._scene.on_drag(self._playground.drag_link, self._playground.drag_thing)
+        self._local = host in ('127.0.0.1', '::1', 'localhost')
         self._server.on_client_connect(self._joined)
         self._server.on_client_disconnect(self._left)
 
@@ -67,6 +75,8 @@ class WebView:
             return
         with self._server.atomic():
             self._scene.update(self._history)
+            if self._playground is not None:
+                self._playground.update()
             if self._count % PLOT_EVERY == 0:
                 self._update_panels()
 
@@ -104,10 +114,13 @@ class WebView:
     def _update_panels(self) -> None:
         history = self._history
         bag = self.bags.playback
+        now = time.monotonic()
         source = 'bag ' + '/'.join(bag.path.parts[-2:]) if bag else 'live'
-        self._status.content = view_html.status(history, source)
-        self._bars.content = view_html.residual_bars(history.joints, history.ratio,
-                                                     history.residual_valid)
+        silence = history.silence(now) if self._remote is not None and bag is None else 0.0
+        self._status.content = view_html.status(history, source, silence) + (
+            '' if bag else view_html.rates(history, now))
+        bars = view_html.residual_bars(history.joints, history.ratio, history.residual_valid)
+        self._bars.content = view_html.faded(bars) if silence > SILENT else bars
         cells = self._model.config.load_cells if self._model.config else None
         if cells is not None and len(history.cells):
             self._cells.content = view_html.cell_bars(history.cells, history.cells_valid,
@@ -120,8 +133,9 @@ class WebView:
                 plot.update(history.time or 0.0, residual, threshold, joint)
         self._events.update(history)
         self.bags.show_place()
-        if history.reaction is not None:
-            for panel in list(self._panels.values()):
+        for panel in list(self._panels.values()):
+            panel.show_silence(silence > SILENT)
+            if history.reaction is not None:
                 panel.show_reaction(history.reaction.strategy)
 
     def _joined(self, client: viser.ClientHandle) -> None:
@@ -131,8 +145,14 @@ class WebView:
                                                           self._history.joints)
 
     def _left(self, client: viser.ClientHandle) -> None:
+        if self._playground is not None:
+            self._playground.let_go(client.client_id)
         self._access.leave(client.client_id)
         self._panels.pop(client.client_id, None)
+
+    def _may_disturb(self, page: int | None) -> bool:
+        """Hands on a simulated arm hurt nobody; in a network, only those who may control it."""
+        return self._local or (page is not None and self._access.allows(page))
 
     def _may_choose(self, event: viser.GuiEvent) -> bool:
         """All pages show the same: with a live arm behind it, only who may control it chooses."""
@@ -154,7 +174,7 @@ def _serve(host: str, port: int, label: str, guard: PageGuard) -> viser.ViserSer
         raise ArmsenseError(f'cannot listen at {host!r}: {error.strerror}; use 127.0.0.1, '
                             '0.0.0.0 or an address of this machine') from error
     # Without its banner: the node prints the address.
-    with contextlib.redirect_stdout(io.StringIO()), guarding(guard):
+    with contextlib.redirect_stdout(io.StringIO()), guarding(guard, label):
         server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
     # A page could ask for a public tunnel to this server; nobody shall get one.
     server.request_share_url = lambda verbose=True: None   # type: ignore[method-assign]

@@ -32,9 +32,22 @@ class FakeRemote:
     """Writes down what was asked."""
 
     jogging = True
+    simulator = 'simulator'
 
     def __init__(self):
         self.asked = []
+        self.pulls = []
+
+    def pull(self, link, point, target, stiffness):
+        self.pulls.append((link, point, target, stiffness))
+
+    def place_obstacle(self, position, radius, done):
+        self.asked.append(('obstacle', position))
+        done(True, 'with the next step')
+
+    def set_payload(self, mass, told, done):
+        self.asked.append((mass, told))
+        done(True, 'told' if told else 'given')
 
     def trigger(self, what, done):
         self.asked.append(what)

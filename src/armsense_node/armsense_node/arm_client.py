@@ -209,7 +209,11 @@ class ArmClient:
     def call_soon(self, name: str, done: Callable[[bool, str], None], text: str | None = None,
                   ) -> None:
         """The same without waiting: success and message go to `done`, on the spinning thread."""
-        kind, name, request = _request(name, text)
+        self.ask_soon(*_request(name, text), done)
+
+    def ask_soon(self, kind: Any, name: str, request: Any,
+                 done: Callable[[bool, str], None]) -> None:
+        """Any service that answers with success and message."""
         client = self.service(kind, name)
         if not client.service_is_ready():
             done(False, f'nobody serves {client.srv_name}')

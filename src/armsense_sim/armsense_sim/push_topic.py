@@ -1,4 +1,4 @@
-"""Topic `~/push`: somebody pushes the simulated arm, whatever engine moves it."""
+"""Topics `~/push` and `~/pull`: hands on the simulated arm, whatever engine moves it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike
 from rclpy.node import Node
 
 from armsense.errors import ArmsenseError
+from armsense_msgs.msg import Pull
 from armsense_node.loop import DirectSubscription, event_qos
 
 PUSH = 0.2       # [s] that a push lasts; a stream of messages is one that goes on
+PULL = 0.5       # [s] likewise; a page that is closed lets go
 
 
 class Pushable(Protocol):
@@ -21,6 +23,13 @@ class Pushable(Protocol):
                     duration: float | None = None) -> None: ...
 
     def release(self) -> None: ...
+
+
+class Pullable(Pushable, Protocol):
+    """What MuJoCo's can."""
+
+    def pull(self, link: str, point: ArrayLike, target: ArrayLike, stiffness: float,
+             duration: float | None = None) -> None: ...
 
 
 class PushTopic:
@@ -38,5 +47,25 @@ class PushTopic:
             try:
                 plant.apply_force(message.header.frame_id, [0.0, 0.0, 0.0],
                                   [force.x, force.y, force.z], PUSH)
+            except ArmsenseError as error:
+                self._logger.error(str(error))
+
+
+class PullTopic:
+    """One hand: a new pull goes on where the last one was."""
+
+    def __init__(self, node: Node) -> None:
+        self._logger = node.get_logger()
+        self._messages = DirectSubscription(node, Pull, '~/pull', event_qos())
+
+    def act_on(self, plant: Pullable) -> None:
+        for message in self._messages.drain():
+            plant.release()
+            if message.stiffness == 0.0:
+                continue
+            point, target = message.point, message.target
+            try:
+                plant.pull(message.link, [point.x, point.y, point.z],
+                           [target.x, target.y, target.z], message.stiffness, PULL)
             except ArmsenseError as error:
                 self._logger.error(str(error))

@@ -16,29 +16,28 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from armsense.boards.board_links import Wiring
-from armsense.boards.emulator.faults import check_fault, Injection, UnknownFault
 from armsense.boards.emulator.rack import ArmRack
 from armsense.boards.emulator.servers import CanServer, SpiServer
 from armsense.boards.transport.seqpacket import socket_folder, socket_paths
-from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity, same_as
 from armsense.sim.carrier import Carrier
 from armsense.sim.mujoco_plant import make_plant
-from armsense.sim.scenario import BoardFault, Event, Place, Scenario, Stage
+from armsense.sim.scenario import Scenario, Stage
 from armsense.sim.sensors import StrainGauges
 from armsense_msgs.msg import ContactTruth
-from armsense_msgs.srv import InjectFault, PlaceObstacle
 from armsense_node.health import HealthTopic
 from armsense_node.lockstep import lockstep_qos
 from armsense_node.loop import event_qos, Loop, run_node, stream_qos
 from armsense_node.parameters import ArmParameters, declare, LockstepParameters
-from armsense_sim.push_topic import PushTopic
+from armsense_sim.push_topic import PullTopic, PushTopic
 from armsense_sim.sensor_topics import ImuTopic, LoadCellTopic
 from armsense_sim.simulator_health import SimulatorHealth
+from armsense_sim.stage_topics import ObstacleTopic, StageServices
 
 LAST_WORDS = 1.0   # [s]
 HALFWAY = 3e-4     # [s] after the end of a period for a driver to ask the boards that are left
+CATCH_UP = 0.05    # [s] by which lock-step at the pace of the clock may be late and catch up
 LATE = 4           # periods by which encoders turn on evenly while a step is late
 
 
@@ -60,6 +59,9 @@ class Settings(LockstepParameters, ArmParameters):
                                          text='constant roll and pitch of the base')
     imu: bool = quantity(False, text='publish imu, of a unit at the origin of the base')
     scenario: str = quantity('', text='yaml file of events; empty: nothing happens')
+    real_time_factor: float = quantity(
+        0.0, low=0, high=100, text='lock-step: virtual over real time, at most; 0: as fast as it '
+        'goes')
 
 
 class SimulatorNode(Node):
@@ -93,20 +95,21 @@ class SimulatorNode(Node):
                        if settings.load_cells else None)
         self._imu = ImuTopic(self, settings.seed, qos) if settings.imu else None
         self._lockstep = settings.lockstep
-        self._pushes = PushTopic(self)
-        self._pending: list[Event] = []      # from services, acted on between two steps
+        self._pushes, self._pulls = PushTopic(self), PullTopic(self)
+        self._around = StageServices(self, self._stage, self._boards.rack)
+        self._obstacles = ObstacleTopic(self)
         self._power_lost = False
         self._seq = 0
         self._touching = False
         self._supported = True
         self._errors = [board.error for board in self._boards.rack.boards]
         self._truth = self.create_publisher(ContactTruth, 'ground_truth', event_qos(1000))
-        self.create_service(PlaceObstacle, '~/place_obstacle', self._place_obstacle)
-        self.create_service(InjectFault, '~/inject_fault', self._inject_fault)
         self.create_service(Trigger, '~/power_cycle', self._power_cycle)
         health = SimulatorHealth(self._boards.rack.boards, self._dt, settings.lockstep)
         HealthTopic(self, lambda: health.look(self.loop.statistics.ticks))
-        self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep)
+        pace = settings.real_time_factor
+        self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep,
+                                   self._dt / pace if pace else 0.0)
         # Joint encoders stay as they are: a spring between two times would show a torque.
         if not settings.lockstep and not any(j.joint_encoder for j in config.joints.values()):
             self._boards.rack.lead = self.loop.lead
@@ -123,12 +126,13 @@ class SimulatorNode(Node):
         """One period: boards, wire, plant."""
         self._seq += 1
         now = self._seq * self._dt
-        while self._pending:
-            self._try(self._pending.pop(0))
+        self._around.act()
         if self._power_lost:
             self._start_again()
         self._pushes.act_on(self._plant)
+        self._pulls.act_on(self._plant)
         self._stage.advance(now)
+        self._obstacles.tell(self._plant.obstacles)
         self._ride(now)
         position, velocity, joint_position, strain = self._plant.readings
         torque = self._boards.step(self._dt, position, velocity, joint_position,
@@ -171,12 +175,6 @@ class SimulatorNode(Node):
                         f'board {number} tripped at {now:.3f} s: {board.error.name.lower()}, '
                         f'{board.silence * 1e3:.0f} ms after the last command')
 
-    def _try(self, event: Event) -> None:
-        try:
-            self._stage.act(event)
-        except (ArmsenseError, ValueError) as error:
-            self.get_logger().error(str(error))
-
     def _publish_truth(self, now: float) -> None:
         """Every step of a contact, and the first one after it."""
         contacts = self._plant.contact
@@ -197,32 +195,6 @@ class SimulatorNode(Node):
 
     # -- services ----------------------------------------------------------------------------
 
-    def _place_obstacle(self, request: PlaceObstacle.Request,
-                        response: PlaceObstacle.Response) -> PlaceObstacle.Response:
-        if not request.present:
-            self._pending.append(Event(time=0.0, remove='obstacle'))
-        else:
-            p = request.position
-            self._pending.append(Event(time=0.0, place=Place(
-                position=(p.x, p.y, p.z), radius=request.radius or 0.05,
-                stiffness=request.stiffness or None)))
-        response.success, response.message = True, 'with the next step'
-        return response
-
-    def _inject_fault(self, request: InjectFault.Request,
-                      response: InjectFault.Response) -> InjectFault.Response:
-        rack = self._boards.rack
-        try:
-            check_fault(Injection(request.fault, request.board),
-                        [board.bus for board in rack.boards])
-        except UnknownFault as error:
-            response.message = str(error)
-            return response
-        self._pending.append(Event(time=0.0, fault=BoardFault(
-            name=request.fault, board=request.board, duration=request.duration or 1e9)))
-        response.success, response.message = True, 'with the next step'
-        return response
-
     def _power_cycle(self, request: Trigger.Request,
                      response: Trigger.Response) -> Trigger.Response:
         self._power_lost = True
@@ -235,8 +207,11 @@ class SimulatorNode(Node):
 class _SimulatorLoop(Loop):
     """Calls `step(exchange)`; `exchange()` serves the wire and tells whether time may go on."""
 
-    def __init__(self, step: Any, server: Any, dt: float, lockstep: bool) -> None:
+    def __init__(self, step: Any, server: Any, dt: float, lockstep: bool,
+                 pace: float) -> None:
+        """`pace`: wall clock [s] for a step in lock-step, at least."""
         super().__init__()
+        self._pace = pace
         self._step = step
         self._server = server
         self._dt = dt
@@ -270,8 +245,18 @@ class _SimulatorLoop(Loop):
         self._server.flush()
         while not self._stopped:
             if self._server.wait_all(0.2):
+                self._keep_pace()
                 return True
         return False
+
+    def _keep_pace(self) -> None:
+        """Virtual time does not run ahead of the clock; of a pause little is caught up with."""
+        if not self._pace:
+            return
+        left = self._deadline - time.monotonic()
+        if left > 0.0:
+            time.sleep(left)
+        self._deadline = max(self._deadline, time.monotonic() - CATCH_UP) + self._pace
 
     def _serve_until_deadline(self) -> bool:
         """A driver that has asked some of the boards is not made to wait for the others."""

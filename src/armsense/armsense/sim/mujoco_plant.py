@@ -217,8 +217,18 @@ class MujocoPlant:
         until = np.inf if duration is None else self.data.time + duration
         self._around.push(link, point, force, until)
 
+    def pull(self, link: str, point: ArrayLike, target: ArrayLike, stiffness: float = 200.0,
+             duration: float | None = None) -> None:
+        """Pull a moving link by a spring, as a hand does that holds it at a point.
+
+        The point [m] in the link's frame, where the hand is [m] in the world, [N/m]; at most 80 N.
+        It lasts for the duration [s]; None: until `release`.
+        """
+        until = np.inf if duration is None else self.data.time + duration
+        self._around.pull(link, point, target, stiffness, until)
+
     def release(self) -> None:
-        """End all pushes."""
+        """End all pushes and pulls."""
         self._around.release()
 
     # -- inside ------------------------------------------------------------------------------

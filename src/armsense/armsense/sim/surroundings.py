@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from armsense.errors import BadValue
 from armsense.schema import check_known, vector
 from armsense.sim.arm_spec import ARM, ArmSpec, OBSTACLE
+from armsense.sim.pushes import Pull, Push
 from armsense.types import Array
 
 RIGID = 3e5            # [N/m] of an obstacle called rigid
@@ -153,17 +154,7 @@ class Contact(NamedTuple):
     link: str       # link that is touched
     force: Array    # [N] on the arm, world frame, (3,)
     point: Array    # [m] world frame, (3,)
-    cause: str      # name of the obstacle, or 'push'
-
-
-class Push(NamedTuple):
-    """An external force on a link."""
-
-    link: str
-    body: int
-    point: Array           # [m] body frame, (3,)
-    force: Array           # [N] world frame, (3,)
-    until: float           # [s]
+    cause: str      # name of the obstacle, 'push' or 'pull'
 
 
 class Surroundings:
@@ -177,7 +168,7 @@ class Surroundings:
         self._arm = arm
         self._first_obstacle = len(arm.spec.bodies)   # the arm's bodies come first
         self.obstacles: dict[str, Obstacle] = {}
-        self.pushes: list[Push] = []
+        self.pushes: list[Push | Pull] = []
         self.contacts: list[Contact] = []
         self._by_body: dict[int, Obstacle] = {}
         self._movable: dict[int, slice] = {}   # place of a hand in qpos and qvel, by body
@@ -262,6 +253,15 @@ class Surroundings:
         body, local = self._arm.attachment(link, where)
         self.pushes.append(Push(link, self._model.body(body).id, local, pushing, until))
 
+    def pull(self, link: str, point: ArrayLike, target: ArrayLike, stiffness: float,
+             until: float) -> None:
+        """Pull a point of a link's frame [m] towards a target [m], world frame, until a time."""
+        where, goal = vector('point', point, 3), vector('target', target, 3)
+        if not (math.isfinite(stiffness) and stiffness > 0.0):
+            raise BadValue('stiffness of a pull', stiffness, '> 0 N/m')
+        body, local = self._arm.attachment(link, where)
+        self.pushes.append(Pull(link, self._model.body(body).id, local, goal, stiffness, until))
+
     def release(self) -> None:
         """End all pushes and contacts."""
         self.pushes.clear()
@@ -286,8 +286,10 @@ class Surroundings:
             if push.until <= data.time + 1e-9:
                 continue
             point = data.xpos[push.body] + data.xmat[push.body].reshape(3, 3) @ push.point
-            self._apply(push.body, point, push.force)
-            self.contacts.append(Contact(push.link, push.force, point, 'push'))
+            force = push.force_at(point, point_velocity(self._model, data, push.body, point,
+                                                        self._buffer))
+            self._apply(push.body, point, force)
+            self.contacts.append(Contact(push.link, force, point, push.cause))
 
     def _touches(self) -> list[Touch]:
         """Overlaps and near misses in MuJoCo's contact list; bodies of the arm come first."""

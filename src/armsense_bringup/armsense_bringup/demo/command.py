@@ -2,7 +2,7 @@
 
 Real nodes, real DDS; the motors and the world are simulated. The motion is driven twice, with and
 without reaction. Ends with a table, a figure and a bag under out/demo/. Exit code 0: it worked.
-With --web a page in the browser shows it live, and stays until Ctrl-C.
+With --web a page in the browser shows it live, and ends in a simulated arm to push with the mouse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 from pathlib import Path
 import shutil
 import sys
-import threading
 import time
 
 from rich.box import SIMPLE_HEAD
@@ -27,7 +26,7 @@ from armsense.cli.command import os_error
 from armsense.errors import ArmsenseError
 from armsense_bringup.demo.figure import draw, draw_film, draw_strip
 from armsense_bringup.demo.report import read_run, Run
-from armsense_bringup.demo.run import Demo, run, web_monitor
+from armsense_bringup.demo.run import Demo, playground, run, web_monitor
 from armsense_bringup.workspace.own_domain import keep_apart
 
 RUNS = {'resume': 'with reaction', 'ignore': 'without reaction'}   # reaction: what it is called
@@ -43,7 +42,7 @@ def main() -> int:
         with _watched(options, root, folder, console):
             worked = _run(options, root, folder, console)
             if options.web:
-                _stay(options.web_seconds, console)
+                _stay(options, root, console)
             return 0 if worked else 1
     except (ArmsenseError, OSError) as error:
         text = os_error(error) if isinstance(error, OSError) else str(error)
@@ -84,12 +83,17 @@ def _watched(options: argparse.Namespace, root: Path, folder: Path,
         yield
 
 
-def _stay(seconds: float | None, console: Console) -> None:
-    """Keep the page."""
-    if seconds is None:
-        console.print('the page stays, and replays the bags; Ctrl-C ends it')
-    with contextlib.suppress(KeyboardInterrupt):
-        threading.Event().wait(seconds)
+def _stay(options: argparse.Namespace, root: Path, console: Console) -> None:
+    """Keep the page, with an arm to play with."""
+    with contextlib.suppress(KeyboardInterrupt), playground(
+            options.arm, root / 'launch' / 'arm.launch.xml') as supervisor:
+        console.print('now it is yours: drag a link of the arm with the mouse, and see what it '
+                      'feels; the tab Bags replays the demo; Ctrl-C ends it')
+        begin = time.monotonic()
+        while options.web_seconds is None or time.monotonic() < begin + options.web_seconds:
+            time.sleep(0.2)
+            if supervisor.failed:
+                raise ArmsenseError(supervisor.failure)
 
 
 def _parse() -> argparse.Namespace:

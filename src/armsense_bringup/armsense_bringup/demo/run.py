@@ -103,7 +103,8 @@ def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
     scenario, bag = folder / 'scenario.yaml', folder / 'bag'
     demo.write_scenario(scenario, START if lockstep else REAL_START)
     plan = load(launch_file, {
-        'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'record': 'true', 'bag': str(bag),
+        'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'real_time_factor': '0',
+        'record': 'true', 'bag': str(bag),
         'scenario': str(scenario), 'realtime': str(not lockstep).lower(), 'reaction': reaction})
     with Supervisor(plan) as supervisor, ArmClient(
             'demo', patience=PATIENCE, failure=lambda: supervisor.failure) as client:
@@ -127,6 +128,13 @@ def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
     if supervisor.failed:
         raise ArmsenseError(supervisor.failure)
     return bag, begin, end
+
+
+@contextlib.contextmanager
+def playground(arm: str, launch_file: Path) -> Iterator[Supervisor]:
+    """A simulated arm at the pace of the clock, for the page that is there already."""
+    with Supervisor(load(launch_file, {'arm': arm})) as supervisor:
+        yield supervisor
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ def drive(file: Path, periods: int, bag: Path, arm: str, model: Path | None = No
     keep_apart()
     launch_file = Path(os.environ['ARMSENSE_ROOT']) / 'launch' / 'arm.launch.xml'
     folder = os.path.commonpath([file.resolve().parent, bag.resolve().parent])
-    arguments = {'arm': arm, 'lockstep': 'true', 'identification': 'true',
+    arguments = {'arm': arm, 'lockstep': 'true', 'real_time_factor': '0', 'identification': 'true',
                  'identification_folder': folder}
     if model is not None:
         arguments['model'] = str(model.absolute())
