@@ -14,7 +14,7 @@ import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 import web_browser
-from web_browser import click, open_page, PHONE, press, take_picture
+from web_browser import click, DESKTOP, open_page, PHONE, press, take_picture
 
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
@@ -92,12 +92,15 @@ class Site:
     def __init__(self, model, history, remote, bags):
         self.view = WebView(model, history, Access(TOKEN), remote, '127.0.0.1', 0, bags)
         self.remote, self.history = remote, history
+        self.alive = True                     # the arm is heard of
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self):
         while not self._end.wait(0.1):
+            if self.alive:
+                self.history.hear('driver', time.monotonic())
             self.view.bags.step(0.1)
             self.view.update()
 
@@ -211,6 +214,66 @@ def test_bag_is_picked_and_left(page, site):
     click(page.get_by_role('combobox', name='bag'))
     click(page.get_by_role('option', name='live'))
     until(lambda: site.view.bags.playback is None)
+
+
+def on_screen(page, site, place):
+    """Where a page shows a place [m], base frame, (3,): pixels."""
+    camera = next(iter(site.view._server.get_clients().values())).camera
+    forward = camera.look_at - camera.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right = right / np.linalg.norm(right)
+    ray = place - camera.position
+    scale = 1.0 / np.tan(0.5 * camera.fov) / (ray @ forward)
+    box = page.locator('canvas').first.bounding_box()
+    x = 0.5 * box['width'] + 0.5 * box['height'] * scale * (ray @ right)
+    y = 0.5 * box['height'] - 0.5 * box['height'] * scale * (ray @ np.cross(right, forward))
+    return box['x'] + x, box['y'] + y
+
+
+def test_a_link_is_pulled_with_the_mouse_where_it_was_taken_hold_of(site, browser):
+    model, q = Arm.load('laas4'), site.history.position
+    pose = model.frame_pose(q, 'link3')
+    held = np.array([0.08, 0.0, 0.0])                  # [m] along the link
+    with open_page(browser, site.view.url, DESKTOP) as page:
+        expect(page.get_by_role('button', name='STOP')).to_be_visible()
+        x, y = on_screen(page, site, pose[:3, :3] @ held + pose[:3, 3])
+        site.remote.pulls.clear()
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for k in range(6):
+            page.mouse.move(x + 10 * k, y)
+            page.wait_for_timeout(100)
+        until(lambda: len(site.remote.pulls) > 3)
+        link, point, target, stiffness = site.remote.pulls[-1]
+        assert link == 'link3'
+        assert np.linalg.norm(point - held) < 0.06       # its surface, not its middle
+        assert stiffness > 0.0
+        assert np.linalg.norm(target - (pose[:3, :3] @ point + pose[:3, 3])) > 0.01
+        page.mouse.up()
+        until(lambda: site.remote.pulls[-1][3] == 0.0)
+
+
+def test_a_silent_arm_is_grey_and_only_stop_is_left(site, browser):
+    with open_page(browser, site.view.url) as page:
+        expect(page.get_by_role('button', name='Home')).to_be_visible()
+        site.alive = False
+        expect(page.get_by_text(re.compile(r'no data for \d+ s'))).to_be_visible()
+        expect(page.get_by_role('button', name='Home')).to_be_hidden()
+        expect(page.get_by_role('button', name='STOP')).to_be_visible()
+        site.alive = True
+        expect(page.get_by_role('button', name='Home')).to_be_visible()
+
+
+def test_title_is_our_own_and_the_space_bar_stops(site, browser):
+    site.remote.asked.clear()
+    with open_page(browser, site.view.url) as page:
+        assert page.title() == 'armsense laas4'
+        page.get_by_role('textbox').first.fill(TOKEN)
+        page.get_by_role('textbox').first.press('Enter')
+        expect(page.get_by_text('In control.')).to_be_visible()
+        page.locator('body').press('Space')
+        until(lambda: site.remote.asked == ['emergency_stop'])
 
 
 def test_phone_fits_and_is_read_only_while_another_page_is_in_control(page, site, browser):
