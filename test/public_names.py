@@ -59,7 +59,8 @@ def launch_names(path: Path) -> Iterator[str]:
 
 
 def _argument_names(program: str, words: list[str]) -> Iterator[str]:
-    for before, word in itertools.pairwise(['', *words]):
+    own = itertools.takewhile(lambda word: word != '--ros-args', words)   # the rest is rcl's
+    for before, word in itertools.pairwise(['', *own]):
         if word.startswith('-'):
             yield f'option {program} {word}'
         elif program == 'parameter_bridge':
