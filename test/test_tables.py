@@ -49,6 +49,10 @@ def test_names():
         wanted(['thesis-9'])
 
 
+def interrupt(chosen):
+    raise KeyboardInterrupt
+
+
 def test_command(monkeypatch, capsys):
     table = Table('thesis-003-3.2', 'title', (smaller('a [N]', 2.0, 1.0),), 'conditions',
                   ('one', 'two'))
@@ -60,6 +64,8 @@ def test_command(monkeypatch, capsys):
     assert err.count('contradicts itself') == 2
     assert tables_command.main(['nothing']) == 1
     assert "'nothing'" in capsys.readouterr().err
+    monkeypatch.setattr(tables_command, 'make', interrupt)
+    assert tables_command.main([]) == 130              # Ctrl-C: a word, no traceback
 
 
 def test_rigid_runs_obey_another_engine():

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-import json
 import sys
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Shown
 
-from armsense.errors import ArmsenseError
+from armsense.cli.command import answer
 from bench.papers.catalogue import makers, NAMES, wanted
 from bench.papers.entry import Row, Table, Value
 
@@ -39,20 +39,18 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the tables; 1: a mistake on the command line."""
     options = parser().parse_args(arguments)
-    try:
-        chosen = wanted(options.names)
-        tables = make(chosen)
-    except ArmsenseError as error:
-        print(f'tables: {error}', file=sys.stderr)
-        return 1
+    return answer('tables', lambda: tell(options), options.json)
+
+
+def tell(options: argparse.Namespace) -> dict[str, Any]:
+    """Print the tables; returns them as plain data."""
+    tables = make(wanted(options.names))
     stream = sys.stderr if options.json else sys.stdout
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else 120)
     for table in tables:
         show(table, console)
     summary(tables, console)
-    if options.json:
-        print(json.dumps({table.name: table.as_data() for table in tables}))
-    return 0
+    return {table.name: table.as_data() for table in tables}
 
 
 def make(chosen: Sequence[str]) -> list[Table]:
