@@ -231,7 +231,8 @@ def _settled(node: Node, names: set[str]) -> dict[str, Interfaces]:
     deadline = time.monotonic() + PATIENCE
     before: dict[str, Interfaces] = {}
     while True:
-        there = names & set(node.get_node_names())
+        there = {name for name, space in node.get_node_names_and_namespaces()
+                 if name in names and space == f'/{SPACE}'}     # others may run beside them
         found = {name: _interfaces(node, name) for name in there}
         if there == names and found == before and all(map(any, found.values())):
             return found
