@@ -21,8 +21,8 @@ import numpy as np
 from armsense.identify.robot_file import RobotFile
 from armsense.identify.signals.filters import low_pass
 from armsense.jobs.identify_job import Setup
-from armsense.recordings.reader import read_recording
 from armsense.model import Arm
+from armsense.recordings.reader import read_recording
 from armsense.types import Array
 from bench.base_estimate import base_estimate
 

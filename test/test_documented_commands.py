@@ -15,8 +15,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from armsense.cli.excite_group import COMMANDS as EXCITE
 from armsense_bringup.command_line import COMMANDS
-from armsense_bringup.excite.command import COMMANDS as EXCITE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').glob('*.md'))]
@@ -32,7 +32,8 @@ def printed(page: Path) -> Iterator[str]:
     text = page.read_text()
     for block in re.findall(r'```(?:|bash|sh|console)\n(.*?)```', text, re.DOTALL):
         yield from (line.strip() for line in block.splitlines())
-    yield from re.findall(r'`(\./armsense \w+ [^`]+)`', re.sub(r'```.*?```', '', text, flags=re.S))
+    sentences = re.sub(r'```.*?```', '', text, flags=re.DOTALL)
+    yield from re.findall(r'`((?:\./)?armsense \w+ [^`]+)`', sentences)
 
 
 def commands(start: str) -> list[list[str]]:
@@ -58,7 +59,7 @@ def parse(module: str, words: list[str]) -> None:
         importlib.import_module(module).main()
 
 
-@pytest.mark.parametrize('words', commands('./armsense '), ids=' '.join)
+@pytest.mark.parametrize('words', commands('./armsense ') + commands('armsense '), ids=' '.join)
 def test_a_printed_command_is_understood(words):
     name, *rest = words[1:]
     if name in ('help', 'shell', 'build', 'test', 'launch', 'doctor'):
