@@ -22,7 +22,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
 from armsense.model import Arm
-from armsense.recordings.bag_writer import BagWriter
+from armsense.recordings.bag_writer import BagWriter, Delivery
 from armsense.schema import quantity
 from armsense_msgs.msg import (
     BaseResidual,
@@ -88,13 +88,14 @@ class RecorderNode(Node):
         self._sources = []
         for topic, kind in {**STREAMS, **EVENTS, **LATCHED}.items():
             source = RawSubscription(self, kind, topic, _qos(topic, settings.lockstep))
-            self._bag.add_topic(self.resolve_topic_name(topic), type_name(kind))
+            self._bag.add_topic(self.resolve_topic_name(topic), type_name(kind),
+                                delivery(topic, settings.lockstep))
             self._sources.append((topic, source))
         self._names = {topic: self.resolve_topic_name(topic) for topic in TOPICS}
         self._stamp: int | None = None     # [ns] of the newest message
         self._early: list[tuple[str, bytes]] = []   # what belongs to the first stamp
         if settings.arm:
-            self._bag.add_topic(self._names[DESCRIPTION], type_name(String))
+            self._bag.add_topic(self._names[DESCRIPTION], type_name(String), 'latched')
             self._early.append((DESCRIPTION, serialize_message(
                 String(data=Arm.load(settings.arm).urdf))))
         HealthTopic(self, self.health)
@@ -136,6 +137,13 @@ class RecorderNode(Node):
 def type_name(kind: Any) -> str:
     """As a bag has it, e.g. `std_msgs/msg/String`."""
     return f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
+
+
+def delivery(topic: str, lockstep: bool) -> Delivery:
+    """What its publishers offer: in lock-step no message of a stream may be lost."""
+    if topic in LATCHED:
+        return 'latched'
+    return 'stream' if topic in STREAMS and not lockstep else 'event'
 
 
 def _qos(topic: str, lockstep: bool) -> QoSProfile:

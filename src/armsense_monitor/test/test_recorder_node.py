@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from armsense.model import Arm
-from armsense_monitor.recorder_node import RecorderNode
+from armsense_monitor.recorder_node import delivery, LATCHED, RecorderNode
 
 
 def record(bag):
@@ -50,3 +50,11 @@ def test_one_clock_and_the_description(tmp_path):
     texts = [message.data for topic, message in found if topic == '/left/robot_description']
     assert [deserialize_message(text, String).data for text in texts] == [
         Arm.load('laas4').urdf]
+
+
+def test_a_bag_says_what_publishers_offer():
+    assert delivery('motor_states', lockstep=False) == 'stream'
+    assert delivery('motor_states', lockstep=True) == 'event'      # none may be lost
+    assert delivery('collision', lockstep=False) == 'event'
+    assert {delivery(topic, lockstep) for topic in LATCHED for lockstep in (True, False)} == {
+        'latched'}

@@ -117,7 +117,7 @@ def write_bag(run: Replay, folder: Path) -> None:
     """Residual and collision topics as the node would have published them, as MCAP."""
     model, trace, bag = run.model, run.trace, run.bag
     writer = BagWriter(folder)
-    writer.add_topic('/residual', RESIDUAL)
+    writer.add_topic('/residual', RESIDUAL, 'stream')
     writer.add_topic('/collision', COLLISION)
     record = new_record(message_type(RESIDUAL), model.n)
     hits = {event.number: k for k, event in enumerate(run.events)}

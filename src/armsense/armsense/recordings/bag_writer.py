@@ -1,13 +1,19 @@
 """A rosbag2 folder (MCAP) written without rosbag2: `ros2 bag` and Foxglove open it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mcap.writer import CompressionType, Writer
 import yaml
 
 from armsense.errors import ArmsenseError
 from armsense.recordings.bag_files import schema_text
+
+Delivery = Literal['stream', 'event', 'latched']   # how a topic was published
+RELIABILITY_AND_DURABILITY: dict[Delivery, tuple[str, str]] = {
+    'stream': ('best_effort', 'volatile'), 'event': ('reliable', 'volatile'),
+    'latched': ('reliable', 'transient_local')}
+_FOR_EVER = {'sec': 9223372036, 'nsec': 854775807}
 
 
 class BagWriter:
@@ -28,15 +34,19 @@ class BagWriter:
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._types: dict[str, str] = {}
+        self._profiles: dict[str, list[dict[str, object]]] = {}
         self.counts: dict[str, int] = {}
         self._first = self._last = 0          # [ns]
 
-    def add_topic(self, topic: str, message_type: str) -> None:
+    def add_topic(self, topic: str, message_type: str, delivery: Delivery = 'event') -> None:
+        """Have a topic; `ros2 bag play` publishes it as `delivery` says."""
         if message_type not in self._schemas:
             self._schemas[message_type] = self._writer.register_schema(
                 message_type, 'ros2msg', schema_text(message_type).encode())
+        self._profiles[topic] = [_profile(delivery)]
         self._channels[topic] = self._writer.register_channel(
-            topic, 'cdr', self._schemas[message_type], {'offered_qos_profiles': ''})
+            topic, 'cdr', self._schemas[message_type],
+            {'offered_qos_profiles': yaml.safe_dump(self._profiles[topic], sort_keys=False)})
         self._types[topic] = message_type
         self.counts[topic] = 0
 
@@ -59,7 +69,8 @@ class BagWriter:
     def _metadata(self) -> dict[str, object]:
         total = sum(self.counts.values())
         topics = [{'topic_metadata': {'name': topic, 'type': self._types[topic],
-                                      'serialization_format': 'cdr', 'offered_qos_profiles': '',
+                                      'serialization_format': 'cdr',
+                                      'offered_qos_profiles': self._profiles[topic],
                                       'type_description_hash': ''},
                    'message_count': count} for topic, count in self.counts.items()]
         start = {'nanoseconds_since_epoch': self._first}
@@ -72,3 +83,12 @@ class BagWriter:
             'files': [{'path': self._name, 'starting_time': start, 'duration': duration,
                        'message_count': total}],
             'custom_data': None, 'ros_distro': 'jazzy'}}
+
+
+def _profile(delivery: Delivery) -> dict[str, object]:
+    """As rosbag2 writes it since Jazzy; it reads a profile only with all of its fields."""
+    reliability, durability = RELIABILITY_AND_DURABILITY[delivery]
+    return {'history': 'unknown', 'depth': 0, 'reliability': reliability,
+            'durability': durability, 'deadline': dict(_FOR_EVER), 'lifespan': dict(_FOR_EVER),
+            'liveliness': 'automatic', 'liveliness_lease_duration': dict(_FOR_EVER),
+            'avoid_ros_namespace_conventions': False}
