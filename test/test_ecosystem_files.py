@@ -1,5 +1,6 @@
 """Files for ROS, ros2_control and Gazebo: what can be checked where they are not installed."""
 
+import os
 from pathlib import Path
 import re
 import shutil
@@ -12,6 +13,7 @@ import yaml
 
 from armsense.model import ArmConfig
 from armsense.sim.dart_plant import state_period
+from armsense_bringup.launch.plan import load
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
@@ -78,15 +80,33 @@ def test_controllers_move_the_joints_of_the_arm():
         'set_last_command_interface_value_as_state_on_activation'] is False
 
 
-def test_ros2_control_runs_without_shared_memory_where_it_stays_on_this_machine():
+@pytest.mark.parametrize('name', ['arm', 'gazebo', 'ros2_control'])
+def test_nodes_run_without_shared_memory_where_they_stay_on_this_machine(name):
     """For LOCALHOST the variable of the transports has no effect, the profile has."""
-    root = ElementTree.parse(ROOT / 'launch' / 'ros2_control.launch.xml').getroot()
+    root = ElementTree.parse(ROOT / 'launch' / f'{name}.launch.xml').getroot()
     set_ = {(tag.get('name'), tag.get('if')): tag.get('value') for tag in root.findall('set_env')}
     assert set_['FASTDDS_BUILTIN_TRANSPORTS', None] == 'UDPv4'
     assert set_['ROS_AUTOMATIC_DISCOVERY_RANGE', '$(var localhost)'] == 'SYSTEM_DEFAULT'
     assert set_['FASTRTPS_DEFAULT_PROFILES_FILE', '$(var localhost)'].endswith('fastdds.xml')
     let, = (tag for tag in root.findall('let') if tag.get('name') == 'localhost')
     assert '$(env ROS_AUTOMATIC_DISCOVERY_RANGE SUBNET)' in let.get('value')
+
+
+REACH, PROFILE = 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE'
+
+
+@pytest.mark.parametrize(('given', 'reach'), [
+    ({}, None), ({REACH: 'SUBNET'}, 'SUBNET'), ({REACH: 'LOCALHOST'}, 'SYSTEM_DEFAULT'),
+    ({REACH: 'LOCALHOST', PROFILE: 'mine.xml'}, 'LOCALHOST'),
+    # The profile means nothing to another middleware, which would be let loose on the network.
+    ({REACH: 'LOCALHOST', 'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}, 'LOCALHOST')])
+def test_only_localhost_of_fast_dds_is_replaced(given, reach):
+    ours = {name: value for name, value in os.environ.items() if name not in (
+        REACH, PROFILE, 'RMW_IMPLEMENTATION')}
+    for node in load(ROOT / 'launch' / 'arm.launch.xml', {}, {**ours, **given}):
+        assert node.environment.get(REACH) == reach
+        profile = node.environment.get(PROFILE, '')
+        assert profile.endswith('config/fastdds.xml') == (reach == 'SYSTEM_DEFAULT')
 
 
 def test_gazebo_has_controllers_for_every_arm_that_it_offers():

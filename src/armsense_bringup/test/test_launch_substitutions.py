@@ -26,6 +26,8 @@ def scope() -> Scope:
     (r"$(eval '\'$(var hardware)\' == \'sim\'')", 'True'),
     (r"$(eval '\'$(var hardware)\' in [\'spi\', \'can\']')", 'False'),
     ('$(eval \'"$(var words)" != "x"\')', 'True'),
+    ('$(env ARMSENSE_NOWHERE far.away)', 'far.away'),
+    (r"$(eval '\'$(env ARMSENSE_NOWHERE no)\' == \'no\'')", 'True'),
 ])
 def test_expand(text: str, expected: str, scope: Scope) -> None:
     assert expand(text, scope) == expected

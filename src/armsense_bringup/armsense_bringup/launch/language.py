@@ -3,9 +3,9 @@ r"""The language of launch files: tags, attributes and substitutions; all else i
 It is what our launch files use, and `ros2 launch` of ROS 2 Jazzy understands it alike. The whole
 file is checked, also the parts that a condition leaves out. Substitutions are
 
-    $(var NAME)   $(find-pkg-share PACKAGE)   $(eval 'EXPRESSION')
+    $(var NAME)   $(find-pkg-share PACKAGE)   $(env NAME DEFAULT)   $(eval 'EXPRESSION')
 
-An expression may have the first two inside. A backslash takes the next character as it is.
+An expression may have the others inside. A backslash takes the next character as it is.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _PART = re.compile(r"""
       \\ (?P<escaped> .)
     | \$\(eval\ ' (?P<expression> (?: \\. | [^'\\] )* ) '\)
     | \$\( (?P<name> var | find-pkg-share )\  (?P<argument> [A-Za-z_][\w-]* ) \)
+    | \$\(env\  (?P<variable> [A-Za-z_]\w* )\  (?P<default> [\w.-]+ ) \)
     | (?P<unknown> \$\( .* )
     """, re.VERBOSE | re.DOTALL)
 _WORD = re.compile(r'(?: \$\( [^()]* \) | \S )+', re.VERBOSE)
@@ -80,7 +81,8 @@ def check_text(text: str) -> bool:
     for part in _PART.finditer(text):
         if part['unknown'] is not None:
             raise Mistake(f"{part['unknown']!r} is not understood; known: $(var NAME), "
-                          "$(find-pkg-share PACKAGE), $(eval 'EXPRESSION') (ros2 launch has more)")
+                          "$(find-pkg-share PACKAGE), $(env NAME DEFAULT), "
+                          "$(eval 'EXPRESSION') (ros2 launch has more)")
         if part['expression'] is not None:
             check_text(part['expression'])
         found |= part['escaped'] is None
@@ -102,6 +104,8 @@ def _value(part: re.Match[str], scope: Scope) -> str:
         return part['escaped']
     if part['expression'] is not None:
         return evaluate(expand(part['expression'], scope))
+    if part['variable'] is not None:
+        return scope.environment.get(part['variable'], part['default'])
     if part['name'] == 'find-pkg-share':
         return str(package_share(part['argument'], scope.environment))
     if part['argument'] not in scope.variables:
@@ -214,7 +218,7 @@ def number(text: str) -> float:
 _CONDITIONS: dict[str, Check] = {'if': check_text, 'unless': check_text}
 _ACTIONS = {
     'let': Tag({'name': _name, 'value': check_text}, _CONDITIONS),
-    'set_env': Tag({'name': _name, 'value': check_text}),
+    'set_env': Tag({'name': _name, 'value': check_text}, _CONDITIONS),
     'push_ros_namespace': Tag({'namespace': check_text}),
     'node': Tag(
         {'pkg': check_text, 'exec': check_text, 'name': check_text},
