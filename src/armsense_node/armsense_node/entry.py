@@ -1,4 +1,4 @@
-"""The executable of every node: a signal while it still imports ends it without a word.
+"""The executable of every node: signals while it imports or ends say nothing.
 
 Imports take a second, and a launch that fails stops everybody at once. What a half-imported node
 said of that buried the cause.
@@ -19,4 +19,7 @@ def main() -> int:
     node = import_module(f'{script.parent.name}.{script.name}_node')
     for number, handler in zip(ending, before, strict=True):
         signal.signal(number, handler)
-    return int(node.main())
+    status = int(node.main())
+    for number in ending:   # it ends already: a signal would turn its status into a death
+        signal.signal(number, signal.SIG_IGN)
+    return status
