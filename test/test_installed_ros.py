@@ -2,6 +2,7 @@
 
 from pathlib import Path
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -47,8 +48,10 @@ def test_the_arm_answers_four_questions_under_ros2_launch():
     reason='controller_manager is not installed')
 @pytest.mark.timing
 def test_ros2_control_activates_its_controllers():
+    # Whoever runs the tests in the background ignores SIGINT, and then so does ros2 launch.
     launch = subprocess.Popen(['ros2', 'launch', 'armsense_bringup', 'ros2_control.launch.xml'],
-                              stdout=sys.stderr)
+                              stdout=sys.stderr,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         deadline = time.monotonic() + PATIENCE
         listed = ''
@@ -58,5 +61,5 @@ def test_ros2_control_activates_its_controllers():
             listed = answer.stdout
         assert listed.count(' active') >= 2, listed
     finally:
-        launch.send_signal(2)
+        launch.send_signal(signal.SIGINT)
         launch.wait(60.0)

@@ -39,8 +39,8 @@ def test_a_signal_during_the_imports_ends_a_node_without_a_word(tmp_path, number
 
 
 def test_a_signal_to_a_node_that_ends_by_itself_changes_nothing(tmp_path):
-    process = started(tmp_path, 'import atexit, time\ndef main():\n    atexit.register(time.sleep, 2'
-                      ')\n    atexit.register(print, "ending", flush=True)\n    return 0\n')
+    process = started(tmp_path, 'import atexit, time\ndef main():\n    atexit.register(time.sleep,'
+                      ' 2)\n    atexit.register(print, "ending", flush=True)\n    return 0\n')
     assert process.stdout.readline() == 'ending\n'
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
