@@ -94,6 +94,6 @@ def test_a_folder_is_never_replaced_by_a_file(tmp_path):
 
 @pytest.mark.parametrize(('model', 'report'), [
     ('model.yaml', 'report.html'), ('laas4_model.yaml', 'laas4_report.html'),
-    ('arm7.yaml', 'arm7_report.html')])
+    ('arm7.yaml', 'arm7_report.html'), ('pmodel.yaml', 'pmodel_report.html')])
 def test_names(tmp_path, model, report):
     assert report_name(tmp_path / model, '.html') == report

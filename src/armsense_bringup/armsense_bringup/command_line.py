@@ -56,6 +56,8 @@ COMMANDS = {
     **{name: Command(*entry) for name, entry in LIBRARY.items()},
     'tables': Command('bench.papers.tables_command',
                       'published tables beside our own, simulated'),
+    'arm': Command('armsense_control.arm_command',
+                   'enable, stop, home or jog the arm that runs, or ask how it is'),
     'teach': Command('armsense_control.teach_command', 'lead the arm by hand, play it back'),
     'monitor': Command('armsense_monitor.monitor_command',
                        'a page in the browser: a running arm or a bag'),

@@ -107,8 +107,8 @@ class EffortBridge(Arbiter):
               effort: Sequence[float], stamp_ns: int = 0) -> Reading:
         """State from a joint-state message, without a say in what the robot does.
 
-        Joints come in any order, in [rad], [rad/s] and efforts of the robot; the stamp is of any clock, 0: there
-        is none. A message without a joint or its effort is an error.
+        Joints come in any order, in [rad], [rad/s] and efforts of the robot; the stamp is of any
+        clock, 0: there is none. A message without a joint or its effort is an error.
         """
         missing = [name for name in self.names if name not in names]
         if missing:

@@ -17,6 +17,7 @@ from armsense.identify.robot_file import RobotFile
 from armsense.model import Arm
 from armsense.model.arm import carrying
 from armsense.model.model_file import ModelFile
+from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.bag_tape import BagTape, Mounting
 from armsense.recordings.reader import Origin, read_run
 from armsense.watch.collision_monitor import DetectionConfig
@@ -74,8 +75,8 @@ def step_bar(transient: bool = False) -> Progress:
 def add_bag_options(parser: argparse.ArgumentParser) -> None:
     """Options of commands that put bags through an observer."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument('--arm', help='arm by name, its yaml file or a URDF, where no model is given '
-                       '(default: laas4)')
+    which.add_argument('--arm', help='arm by name, its yaml file or a URDF, where neither model '
+                       'nor bag tells it (default: laas4)')
     which.add_argument('--robot', type=Path, help='robot file (yaml), as for identify')
     parser.add_argument('--detection', help='yaml of observers; default: config/detection.yaml')
     parser.add_argument('--topic', help='of the states, where a bag has several arms')
@@ -125,7 +126,9 @@ def watched(options: argparse.Namespace, data: Path | None = None) -> Watched:
         options.arm = model.name
         origin = Origin(model, robot.source, robot)
     else:
-        options.arm = options.arm or (stored.arm if stored else 'laas4')
+        if not options.arm:
+            told = '' if data is None else (BagFacts.read(data) or BagFacts()).arm_of(data)
+            options.arm = stored.arm_name(options.model) if stored else told or 'laas4'
         origin = Origin(Arm.load(options.arm, options.model))
     if options.topic:
         origin = origin._replace(source=dataclasses.replace(origin.source, topic=options.topic))

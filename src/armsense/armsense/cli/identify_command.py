@@ -21,20 +21,23 @@ from rich.console import Console
 
 from armsense.cli.command import answer, console, step_bar, table
 from armsense.cli.fleet import run_fleet, show_fleet
+from armsense.errors import ArmsenseError
 from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
 from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.files import check_target, expand
 from armsense.jobs.identify_job import Identification, recorded_motion, run, Setup
+from armsense.recordings.bag_files import BagFacts
 
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog='armsense identify', description=__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     out.add_argument('data', nargs='+', help='bags, csv files, folders or globs to train with')
-    which = out.add_mutually_exclusive_group(required=True)
+    which = out.add_mutually_exclusive_group()
     which.add_argument('--robot', type=Path, help='robot file (yaml) of a robot of your own')
-    which.add_argument('--arm', help='an arm of this repository by name, or its yaml file')
+    which.add_argument('--arm', help='an arm or a robot by name, its yaml file, or a URDF; '
+                       'default: that of the bag, where it tells')
     out.add_argument('--out', type=Path,
                      help='model file to write (yaml); report.html and report.json go beside it')
     out.add_argument('--validate', nargs='+', default=[], help='other recordings')
@@ -62,12 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _setup(options: argparse.Namespace) -> Setup:
     """The robot, with the choices of the command line."""
     setup = (Setup.of_robot(RobotFile.read(options.robot), expand(options.data)[0])
-               if options.robot else Setup.of_arm(options.arm))
+               if options.robot else Setup.of_arm(options.arm or _told(options)))
     given: dict[str, Any] = {
         name: getattr(options, name) for name in ('estimator', 'preprocess')
         if getattr(options, name)}
     source = dataclasses.replace(setup.source, topic=options.topic or setup.source.topic)
     return setup._replace(source=source, options=dataclasses.replace(setup.options, **given))
+
+
+def _told(options: argparse.Namespace) -> str:
+    """The arm that the first recording names."""
+    bag = expand(options.data)[0]
+    arm = (BagFacts.read(bag) or BagFacts()).arm_of(bag)
+    if not arm:
+        raise ArmsenseError(f'{bag} does not tell whose it is: give --arm or --robot')
+    return arm
 
 
 def _single(options: argparse.Namespace, setup: Setup, console: Console) -> dict[str, Any]:

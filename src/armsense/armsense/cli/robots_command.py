@@ -1,8 +1,8 @@
 """Robots that are ready to use: what is known of them, and what is assumed.
 
-    robots                    a table
-    robots ur10e panda        all about these
-    robots --docs docs/robots.md
+robots                    a table
+robots ur10e panda        all about these
+robots --docs docs/robots.md
 """
 
 import argparse
@@ -22,19 +22,26 @@ from armsense.schema import check_known
 
 PAGE = """# Robots ready to use
 
-`armsense robots` prints this list; `armsense robots --docs docs/robots.md` writes this page from `config/robots/`. URDFs stay where their makers publish
-them: a ROS workspace that is sourced (`package:`), or PyPI (`pip install "armsense[robots]"`).
+`armsense robots` prints this list; `armsense robots --docs docs/robots.md` writes this page from
+`config/robots/`. URDFs stay where their makers publish them: a ROS workspace that is sourced
+(`package:`), or PyPI (`pip install "armsense[robots]"`).
 
 The way is the same for every robot ROBOT:
 
 1. **Record** a motion of all joints that nobody touches, a minute of it:
-   `ros2 launch armsense_bringup observe.launch.xml robot:=ROBOT record:=true`, or `ros2 bag record /joint_states`, or your own table of angles and efforts.
-2. **Identify**: `armsense identify RECORDING --arm ROBOT --out model.yaml`; read the verdict in `report.html`.
-3. **Calibrate** with other motion that nobody touches: `armsense calibrate RECORDING... --arm ROBOT --model model.yaml --rate 1`. It says how many minutes the rate needs.
-4. **Watch**: `ros2 launch armsense_bringup observe.launch.xml robot:=ROBOT model:=model.yaml`, or in Python
-   `armsense.watch(armsense.load('ROBOT', 'model.yaml'), thresholds='model.yaml')`. `armsense replay RECORDING --arm ROBOT --model model.yaml` asks what it would have said.
+   `ros2 launch armsense_bringup observe.launch.xml robot:=ROBOT record:=true`, or
+   `ros2 bag record /joint_states`, or your own table of angles and efforts.
+2. **Identify**: `armsense identify RECORDING --arm ROBOT --out model.yaml`; read the verdict in
+   `report.html`.
+3. **Calibrate** with other motion that nobody touches:
+   `armsense calibrate RECORDING --model model.yaml --rate 1`. It says how many minutes the rate
+   needs.
+4. **Watch**: `ros2 launch armsense_bringup observe.launch.xml robot:=ROBOT model:=model.yaml`, or
+   in Python `armsense.watch(armsense.load('ROBOT', 'model.yaml'), thresholds='model.yaml')`.
+   `armsense replay RECORDING --model model.yaml` asks what it would have said.
 
-Without steps 2 and 3 the URDF's masses and thresholds of 15 % of the effort limits count: enough for a hard push, not for a gentle one.
+Without steps 2 and 3 the URDF's masses and thresholds of 15 % of the effort limits count: enough
+for a hard push, not for a gentle one.
 """
 
 

@@ -16,6 +16,7 @@ from armsense.excite import Constraints, design_excitation, DesignOptions, Searc
 from armsense.jobs.files import check_target, expand, read_motion
 from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
+from armsense.model.arm_source import ArmSource
 from armsense.model.model_file import file_hash
 from armsense.recordings.bag_files import BagFacts
 from armsense.recordings.recording_check import check_recording, model_hash, Run, verdict
@@ -74,9 +75,11 @@ def check(bag: Path, file: Path, arm: str, model: str, start: float, periods: in
     """Check the recording of a motion that began at a stamp [s], and write into it what it is."""
     loaded = Arm.load(arm, model or None)
     motion = read_motion(file, loaded.name).trajectory(periods)
+    source = ArmSource.of(loaded.config)
     facts = BagFacts(
-        arm=loaded.name, model_sha256=model_hash(loaded), motion=file.name,
-        motion_sha256=file_hash(file), motion_start=f'{start:.9f}',
+        arm=loaded.name, arm_file=source.file if source else '',
+        arm_sha256=source.sha256 if source else '', model_sha256=model_hash(loaded),
+        motion=file.name, motion_sha256=file_hash(file), motion_start=f'{start:.9f}',
         motion_end=f'{start + motion.duration:.9f}', periods=str(periods),
         date=datetime.now(timezone.utc).isoformat(timespec='seconds'))
     checks = check_recording(bag, Run(loaded, motion, start, namespace))

@@ -28,6 +28,7 @@ from armsense.excite.parametrisation import Parametrisation
 from armsense.excite.problem import grid_size, Problem
 from armsense.excite.search import DesignOptions, FINER, Search, SearchStep, Verifier
 from armsense.model import Arm
+from armsense.model.arm_source import ArmSource
 from armsense.schema import check_known
 from armsense.types import Array
 
@@ -90,7 +91,7 @@ def design_excitation(
     excitation = Excitation.create(
         shape, coefficients, arm=model.name, joints=model.joint_names, quality=quality,
         limits=UsedLimits.of(constraints), seed=options.seed,
-        seconds=round(time.monotonic() - begin, 2))
+        seconds=round(time.monotonic() - begin, 2), arm_file=ArmSource.of(model.config))
     return Design(excitation, search.interrupted, scale, search.first, objective, search.count)
 
 

@@ -21,6 +21,7 @@ from armsense.excite.constraints import Constraints
 from armsense.excite.criteria import CRITERIA
 from armsense.excite.families import FourierSeries, KINDS, rebuild_shape
 from armsense.excite.parametrisation import Parametrisation
+from armsense.model.arm_source import ArmSource
 from armsense.schema import quantity
 from armsense.trajectory.reference import Fourier
 from armsense.types import Array, Reference
@@ -91,6 +92,7 @@ class Excitation:
     seed: int
     date: str
     seconds: float = quantity(0.0, unit='s', low=0, text='that the design took')
+    arm_file: ArmSource | None = None   # of an arm that no name stands for
 
     def __repr__(self) -> str:
         return (f'<Excitation of {self.arm}: {self.kind}, {self.period:g} s, {len(self.joints)} '
@@ -111,7 +113,7 @@ class Excitation:
     @classmethod
     def create(cls, shape: Parametrisation, coefficients: Array, *, arm: str,
                joints: tuple[str, ...], quality: Quality, limits: UsedLimits, seed: int,
-               seconds: float) -> Excitation:
+               seconds: float, arm_file: ArmSource | None = None) -> Excitation:
         """From a designed motion; the date is now."""
         c = shape.check(coefficients)
         return cls(
@@ -120,6 +122,7 @@ class Excitation:
             coefficient_names=shape.coefficient_names,
             coefficients={name: tuple(row.tolist()) for name, row in zip(joints, c, strict=True)},
             options=shape.options, quality=quality, limits=limits, seed=seed, seconds=seconds,
+            arm_file=arm_file,
             date=datetime.now(timezone.utc).isoformat(timespec='seconds'))
 
     @classmethod

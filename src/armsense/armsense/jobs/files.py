@@ -116,6 +116,5 @@ def _move(files: list[Path], folder: Path, stage: Path) -> None:
 
 def report_name(model: Path, suffix: str) -> str:
     """Name of a report beside a model: model.yaml, report.html; arm7.yaml, arm7_report.html."""
-    stem = model.stem
-    name = stem.replace('model', 'report') if 'model' in stem else f'{stem}_report'
-    return name + suffix
+    named = model.stem == 'model' or model.stem.endswith('_model')
+    return (model.stem.removesuffix('model') if named else f'{model.stem}_') + 'report' + suffix

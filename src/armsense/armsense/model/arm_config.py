@@ -8,7 +8,7 @@ motor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from armsense.errors import ArmsenseError, BadValue
 from armsense.schema import quantity
 
 DRIVES = ('rigid', 'elastic_joint', 'strain_link')
+MOST_CURRENT = 1000.0   # [A] of a motor that drives an arm; files that say more mean mA
 PROTOCOLS = ('udriver_spi', 'uomodri', 'laas_inhouse', 'udriver_can')
 
 
@@ -228,6 +229,7 @@ class ArmConfig:
     urdf_arguments: dict[str, str] = quantity({}, text='of a xacro file')
     package_dirs: tuple[str, ...] = quantity((), text='where packages of its meshes stand')
     folder: Path | None = None                                 # of the yaml file
+    file: Path | None = None         # yaml or URDF of an arm that no name stands for
 
     def __post_init__(self) -> None:
         if not self.joints:
@@ -263,6 +265,16 @@ class ArmConfig:
                   for (joint, effort), rotor in zip(efforts.items(), inertia, strict=True)}
         return cls(arm=arm, title=title, joints=joints, **more)
 
+    def _check_units(self, where: str) -> None:
+        """Raise where a number can only be of another unit."""
+        for name, joint in self.joints.items():
+            if joint.current_limit > MOST_CURRENT:
+                raise BadValue(f'{where}: joints.{name}.current_limit', joint.current_limit,
+                               f'<= {MOST_CURRENT:g} A; is it in mA?')
+        for angle in self.home:
+            if abs(angle) > 2.0 * math.pi:
+                raise BadValue(f'{where}: home', angle, 'an angle in rad; is it in degrees?')
+
     @property
     def joint_names(self) -> tuple[str, ...]:
         return tuple(self.joints)
@@ -277,12 +289,14 @@ class ArmConfig:
         from armsense.model.ready_robot import ready_robots, ReadyRobot  # which make this class
         from armsense.model.robot_description import SUFFIXES, urdf_arm
         if str(arm).endswith(SUFFIXES):
-            return urdf_arm(Path(arm))
+            return replace(urdf_arm(Path(arm)), file=Path(arm).resolve())
         if str(arm) in (robots := ready_robots()):
             return ReadyRobot.read(robots[str(arm)]).config()
         path = share.find_arm(arm, robots)
         data = schema.read_yaml(path)
-        data.pop('folder', None)
-        config = schema.load(cls, data, path.name)
-        object.__setattr__(config, 'folder', path.parent)
-        return config
+        for place in ('folder', 'file'):     # these are not for a file to say
+            data.pop(place, None)
+        config = schema.load(cls, {'title': data.get('arm', ''), **data}, path.name)
+        config._check_units(path.name)
+        own = path.resolve() if str(arm).endswith('.yaml') else None
+        return replace(config, folder=path.parent, file=own)

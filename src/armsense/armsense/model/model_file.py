@@ -22,6 +22,7 @@ from armsense import schema
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model.arm import Arm, PARAMETER_NAMES
 from armsense.model.arm_config import ArmConfig, CouplingConfig, FrictionConfig
+from armsense.model.arm_source import ArmSource
 from armsense.schema import check_known, quantity
 from armsense.types import Array
 
@@ -189,6 +190,7 @@ class ModelFile:
     format: int
     arm: str
     provenance: Provenance
+    arm_file: ArmSource | None = None   # of an arm that no name stands for
     links: dict[str, LinkInertia] = quantity({})
     drives: dict[str, DriveParameters] = quantity({})
     friction: dict[str, IdentifiedFriction] = quantity({})
@@ -207,12 +209,16 @@ class ModelFile:
         links = {link: LinkInertia(**dict(zip(PARAMETER_NAMES, map(float, row), strict=True)))
                  for link, row in zip(model.link_names, rows, strict=True)}
         return cls(format=FORMAT, arm=model.name, provenance=provenance, links=links,
-                   **parts)  # type: ignore[arg-type]
+                   arm_file=ArmSource.of(model.config), **parts)  # type: ignore[arg-type]
 
     @classmethod
     def read(cls, path: str | Path, arm: str | None = None) -> ModelFile:
         """Read and check; with `arm`, a file of another arm is an error."""
         return schema.read_arm_file(cls, path, 'a model', FORMAT, arm, former=('ripples',))
+
+    def arm_name(self, path: str | Path) -> str:
+        """What loads the arm of this file, which was read from `path`: its name, or its file."""
+        return self.arm if self.arm_file is None else self.arm_file.find(self.arm, Path(path))
 
     def write(self, path: str | Path) -> None:
         schema.write_yaml(self, Path(path))

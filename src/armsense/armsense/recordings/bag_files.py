@@ -29,6 +29,7 @@ from rosbags.typesys.store import Typestore
 import yaml
 
 from armsense.errors import ArmsenseError, UnknownName
+from armsense.model.arm_source import ArmSource
 from armsense.recordings.cdr import BadRecord, CODES, Columns, Field, HEADER, MessageType, STAMP
 from armsense.share import message_definitions
 
@@ -207,6 +208,8 @@ class BagFacts:
     """All as text, as rosbag2 wants it."""
 
     arm: str = ''
+    arm_file: str = ''         # of an arm that no name stands for
+    arm_sha256: str = ''       # of that file
     model_sha256: str = ''     # of description, configuration and parameters that drove the arm
     motion: str = ''           # file of the motion
     motion_sha256: str = ''
@@ -227,6 +230,12 @@ class BagFacts:
         known = {key: str(value) for key, value in custom.items()
                  if key in cls.__dataclass_fields__}
         return cls(**known) if known else None
+
+    def arm_of(self, bag: Path) -> str:
+        """Name or file of the arm; empty: the bag does not tell."""
+        if not self.arm_file:
+            return self.arm
+        return ArmSource(file=self.arm_file, sha256=self.arm_sha256).find(self.arm, bag)
 
     def window(self) -> tuple[float, float] | None:
         """Stamps between which the motion lies [s]; None: unknown."""

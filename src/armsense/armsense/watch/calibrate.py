@@ -11,6 +11,7 @@ from armsense.detector import alarm_statistic, cluster_maxima, fixed_thresholds,
 from armsense.detector.thresholds import fit_false_alarm_threshold
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
+from armsense.model.arm_source import ArmSource
 from armsense.model.model_file import FORMAT, ModelFile, Provenance, ResidualStatistics
 from armsense.types import Array
 from armsense.watch import Tape, watch
@@ -79,7 +80,8 @@ def store(path: Path, model: Arm, calibration: Calibration, method: str,
     if path.exists():
         file = ModelFile.read(path, model.name)
     else:
-        file = ModelFile(format=FORMAT, arm=model.name, provenance=Provenance.now(method, sources))
+        file = ModelFile(format=FORMAT, arm=model.name, arm_file=ArmSource.of(model.config),
+                         provenance=Provenance.now(method, sources))
     file = replace(file, residual=calibration.statistics, thresholds=calibration.thresholds)
     file.write(path)
     return file

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from armsense.cli.command import answer, step_bar
 from armsense.errors import ArmsenseError
-from armsense.jobs.files import read_motion
+from armsense.jobs.files import MotionFile, read_motion
 from armsense_bringup.launch.plan import load
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_bringup.workspace.own_domain import keep_apart
@@ -61,11 +61,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.live:
         said = drive_running(options.file, periods, bag, options.namespace)
     else:
-        said = drive(options.file, periods, bag, options.arm or motion.arm, options.model)
+        arm = options.arm or _arm(motion, options.file)
+        said = drive(options.file, periods, bag, arm, options.model)
     console.print(f'recorded: {bag}', soft_wrap=True)
     for sentence in said.split('; '):
         console.print(f'  {sentence}')
     return {'bag': str(bag), 'periods': periods, 'checks': said}
+
+
+def _arm(motion: MotionFile, file: Path) -> str:
+    """What loads the arm of a motion."""
+    return motion.arm if motion.arm_file is None else motion.arm_file.find(motion.arm, file)
 
 
 def drive(file: Path, periods: int, bag: Path, arm: str, model: Path | None = None) -> str:

@@ -23,6 +23,7 @@ from armsense.errors import ArmsenseError, BadValue
 from armsense.identify.signals.filters import correlation_factor
 from armsense.identify.signals.recording import Recording
 from armsense.model import Arm
+from armsense.model.arm_source import ArmSource
 from armsense.schema import quantity
 from armsense.trajectory import check_motion, Clearance, Limits, QuinticSpline
 from armsense.types import Array
@@ -59,6 +60,7 @@ class FrictionSweep:
     lower: tuple[float, ...] = quantity(unit='rad', text='ends of the strokes')
     upper: tuple[float, ...] = quantity(unit='rad')
     speeds: dict[str, tuple[float, ...]] = quantity(unit='rad/s')
+    arm_file: ArmSource | None = None   # of an arm that no name stands for
 
     @classmethod
     def plan(cls, model: Arm, count: int = 4, stroke: float = 2.0,
@@ -82,7 +84,8 @@ class FrictionSweep:
                       0.95 * RAMP * float(limits.acceleration[k]) / RAMP_PEAK)
             values = np.geomspace(0.1 * top, top, count)
             speeds[name] = tuple(float(f'{v:.3g}') for v in values)
-        sweep = cls(format=FORMAT, kind=KIND, arm=model.name, joints=model.joint_names,
+        sweep = cls(format=FORMAT, kind=KIND, arm=model.name,
+                    arm_file=ArmSource.of(model.config), joints=model.joint_names,
                     pose=tuple(home.tolist()), lower=tuple(a for a, _ in ends),
                     upper=tuple(b for _, b in ends), speeds=speeds)
         broken = check_motion(sweep.trajectory(), limits, model, step=0.02)
