@@ -21,6 +21,9 @@ def test_an_arm_is_stopped_cleared_enabled_and_moved(capsys):
         told('jog', 'joint2', '0.1')
         after = told('state')['joints']
         assert after['joint2'] - before['joints']['joint2'] == pytest.approx(0.1, abs=0.02)
+        told('home')
+        client.wait(lambda: abs(told('state')['joints']['joint2']
+                                - before['joints']['joint2']) < 0.02, what='the home pose')
         assert main(['jog', 'joint9', '0.1']) == 1
         assert "unknown joint 'joint9'" in capsys.readouterr().err
         assert main(['jog', 'joint2']) == 1
@@ -32,5 +35,4 @@ def test_an_arm_is_stopped_cleared_enabled_and_moved(capsys):
         told('clear')
         told('enable')
         client.wait_mode(DriverMode.ENABLED)
-        told('home')
     assert supervisor.exit_code == 0, supervisor.last_words

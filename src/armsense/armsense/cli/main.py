@@ -7,7 +7,8 @@ import sys
 from armsense.cli.commands import COMMANDS, unknown, usage
 from armsense.extras import lacking
 
-WORKSPACE = ('arm', 'build', 'demo', 'launch', 'monitor', 'nodes', 'shell', 'tables', 'teach', 'test')
+WORKSPACE = ('arm', 'build', 'demo', 'doctor', 'launch', 'monitor', 'nodes', 'shell', 'tables',
+             'teach', 'test')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
