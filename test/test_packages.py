@@ -21,8 +21,9 @@ KEYS = {'typing_extensions': 'python3-typing-extensions',
         'pytest': 'python3-pytest', 'hypothesis': 'python3-hypothesis'}
 PIP_NAMES = {'pinocchio': 'pin', 'eigenpy': 'pin', 'trimesh': 'viser', 'msgspec': 'viser',
              'websockets': 'viser'}
-# Python's own from 3.14 on and what stands in for it; the tests' own, of requirements/test.in.
-OTHERS = {'compression', 'backports', 'playwright', 'mcap_ros2'}
+# Python's own from 3.14 on and what stands in for it; the tests' own, of requirements/test.in;
+# data frames and Parquet files, for whoever has these.
+OTHERS = {'compression', 'backports', 'playwright', 'mcap_ros2', 'pandas', 'pyarrow'}
 BESIDE = {path.stem for path in (*ROOT.glob('test/*.py'), *ROOT.glob('src/*/test/*.py'))} | {
     'bench'}
 NOT_OURS = set(sys.stdlib_module_names) - {'venv'}   # Debian has that in a package of its own

@@ -34,7 +34,6 @@ def test_design_writes_file_figure_and_json(tmp_path, capsys):
     ([*QUICK, '--harmonics', '1'], 'options.harmonics is 1; it must be >= 2'),
     ([*QUICK, '--band-limit', '0.1'], '<= the band limit of 0.1 Hz'),
     ([*QUICK, '--floor', '0.9'], 'below the floor at 0.9 m'),
-    ([*QUICK, '--out', 'no/such/folder/excite.yaml'], 'does not exist'),
     ([*QUICK, '--out', '/proc/excite.yaml'], 'cannot write into /proc'),
     ([*QUICK, '--out', '.'], 'such as excite.yaml'),
     ([*QUICK, '--start', '0', '0'], r'shape of the start pose is (2,); it must be (3,)'),
