@@ -32,13 +32,13 @@ def test_rates_asked_for_are_the_rates_seen():
     known, unseen = noise(6.0, 1), noise(30.0, 2)
     hours = sum(map(len, unseen)) * PERIOD / 3600.0
     for rate in (10.0, 1.0):
-        limits = calibrate(known, CONFIG, PERIOD, rate, confidence=0.5).thresholds
+        limits = calibrate(known, MODEL.n, CONFIG, PERIOD, rate, confidence=0.5).thresholds
         seen = count_alarms(unseen, limits, CONFIG, PERIOD) / hours
         assert 0.5 * rate < seen < 2.0 * rate
 
 
 def test_statistics_and_file(tmp_path):
-    found = calibrate(noise(1.0, 3), CONFIG, PERIOD, 1.0)
+    found = calibrate(noise(1.0, 3), MODEL.n, CONFIG, PERIOD, 1.0)
     assert found.statistics.minutes == pytest.approx(60.0)
     sigma = np.array([0.3, 0.2, 0.1, 0.05]) * 0.2 / np.sqrt(1.0 - 0.64)
     np.testing.assert_allclose(found.statistics.sigma, sigma, rtol=0.03)
@@ -48,7 +48,7 @@ def test_statistics_and_file(tmp_path):
     assert first.thresholds == found.thresholds
     assert first.thresholds.minutes == pytest.approx(60.0)
     # What the file held before stays.
-    store(path, MODEL, calibrate(noise(1.0, 3), CONFIG, PERIOD, 0.1), 'test')
+    store(path, MODEL, calibrate(noise(1.0, 3), MODEL.n, CONFIG, PERIOD, 0.1), 'test')
     second = ModelFile.read(path, 'laas4')
     assert second.provenance == first.provenance
     assert second.thresholds.constant[0] > first.thresholds.constant[0]

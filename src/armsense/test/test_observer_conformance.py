@@ -211,7 +211,7 @@ def test_start_in_motion_causes_no_phantom(name):
 def theory(name, count):
     """Response to a unit step that begins with the first of `count` samples, from scipy."""
     t = PERIOD * np.arange(1, count + 1)
-    if name in ('first_order', 'direct'):
+    if name in ('first_order', 'likelihood', 'direct'):
         return 1.0 - np.exp(-GAIN * t)
     if name == 'kalman':
         return kalman_theory(count)
@@ -303,7 +303,7 @@ def test_long_gap_anchors_anew(name, on_gap):
     assert not observer.valid
     if on_gap == 'hold':
         np.testing.assert_array_equal(after, before)
-    elif name in ('first_order', 'direct'):
+    elif name in ('first_order', 'likelihood', 'direct'):
         np.testing.assert_allclose(after, before * np.exp(-GAIN * 0.0201), rtol=1e-12)
     else:
         assert np.linalg.norm(after) < np.linalg.norm(before)

@@ -292,7 +292,7 @@ def base_message(name: str, residual: float, threshold: float, *, number: int, s
     """An event of the load cells; `name` is the axis, such as 'Fz'."""
     message = Collision(seq=int(seq), id=number, source='base', joint=name, residual=residual,
                         threshold=threshold,
-                        confidence=confidence(np.array([residual]), np.array([threshold])))
+                        confidence=confidence(abs(residual) / threshold))
     set_stamp(message, stamp)
     return message
 

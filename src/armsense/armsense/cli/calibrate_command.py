@@ -92,7 +92,7 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     else:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
-    found = calibrate(residuals, config, 1.0 / model.config.rate, options.rate,
+    found = calibrate(residuals, model.n, config, 1.0 / model.config.rate, options.rate,
                       options.confidence)
     if target is not None:
         store(target, model, found, method, options.bags)
@@ -186,7 +186,7 @@ def _check(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     observed, bounds, heights = [], [], []
     for rate in REQUESTED:
         # The best estimate, not an upper bound: it must be neither exceeded nor far too safe.
-        thresholds = calibrate(known, config, period, rate, confidence=0.5).thresholds
+        thresholds = calibrate(known, model.n, config, period, rate, confidence=0.5).thresholds
         alarms = count_alarms(unseen, thresholds, config, period)
         observed.append(alarms / hours)
         bounds.append(_bounds(alarms, hours))

@@ -20,7 +20,7 @@ from armsense.cli.command import add_bag_options, answer, console, table, watche
 from armsense.detector import (
     alarm_statistic,
     cluster_maxima,
-    fit_false_alarm_threshold,
+    fit_watched,
     Thresholds,
 )
 from armsense.jobs.files import check_target
@@ -99,8 +99,8 @@ def what_if(run: Replay, config: DetectionConfig) -> dict[str, int]:
 def _for_rate(run: Replay, config: DetectionConfig, rate: float) -> Thresholds:
     options = config.detector
     period = float(np.median(np.diff(run.trace.time)))
-    return fit_false_alarm_threshold(run.trace.filtered[run.trace.valid], period, rate,
-                                     debounce=(options.count, options.window))
+    return fit_watched(run.trace.watched[run.trace.valid], run.model.n, period, rate,
+                       debounce=(options.count, options.window))
 
 
 def _show(run: Replay, result: dict[str, Any], options: argparse.Namespace) -> None:

@@ -38,6 +38,7 @@ class Isolation(NamedTuple):
     direction: int  # sign of that joint's residual: where the environment pushes it
     margin: float  # its residual over its threshold
     runner_up: float  # the same of the next joints outward, below one; 0: there is none
+    probability: Array | None = None  # (n,) of the link of each joint; None: not computed
 
 
 def touchable(model: Arm, capsules: Sequence[LinkCapsule]) -> tuple[int, ...]:
@@ -158,9 +159,26 @@ def estimate_contact(model: Arm, q: Array, residual: Array, noise: ArrayLike,
     lines = _lines(model, q, capsules, options)
     posterior = _posterior(lines, residual, W, options)
     best = here[np.argmax(posterior.log_evidence[here].max(axis=1))]
-    confidence = _confidence(posterior, lines, joints, joint)
+    confidence = _confidence(_link_evidence(posterior, lines, joints), joint)
     return _summary(_Posterior(*(part[here] for part in posterior)), capsules[best].link, joint,
                     confidence, options)
+
+
+def link_probabilities(model: Arm, q: Array, torque: Array, noise: ArrayLike,
+                       capsules: Sequence[LinkCapsule],
+                       options: ContactOptions = DEFAULT_CONTACT) -> Array:
+    """Probability that a contact is on the link that each joint moves, (n,).
+
+    The likelihood of a torque [Nm], (n,), along all shapes; arguments as of `estimate_contact`.
+    Links without a shape have none.
+    """
+    joints = np.array([model.moving_joint(capsule.link) for capsule in capsules])
+    lines = _lines(model, q, capsules, options)
+    totals = _link_evidence(_posterior(lines, torque, _precision(noise, model.n), options), lines,
+                            joints)
+    out = np.zeros(model.n)
+    out[list(totals)] = np.exp(np.array(list(totals.values())) - max(totals.values()))
+    return out / out.sum()
 
 
 def _summary(posterior: _Posterior, link: str, joint: int, confidence: float,
@@ -261,12 +279,16 @@ def _cross(r: Array) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _confidence(posterior: _Posterior, lines: _Lines, joints: NDArray[np.intp],
-                joint: int) -> float:
-    """Probability of the link that `joint` moves; all links start equally likely."""
+def _link_evidence(posterior: _Posterior, lines: _Lines,
+                   joints: NDArray[np.intp]) -> dict[int, float]:
+    """Log evidence for the link of each joint; all links start equally likely."""
     length = np.linalg.norm(lines.x1, axis=1)
-    totals = {k: np.logaddexp.reduce(posterior.log_evidence[joints == k].ravel())
-              - np.log(length[joints == k].sum()) for k in set(joints.tolist())}
+    return {k: float(np.logaddexp.reduce(posterior.log_evidence[joints == k].ravel())
+                     - np.log(length[joints == k].sum())) for k in set(joints.tolist())}
+
+
+def _confidence(totals: dict[int, float], joint: int) -> float:
+    """Probability of the link that `joint` moves."""
     top = max(totals.values())
     return float(np.exp(totals[joint] - top) / sum(np.exp(t - top) for t in totals.values()))
 

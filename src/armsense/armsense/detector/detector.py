@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armsense.detector.onset import Onset
 from armsense.errors import BadValue
 from armsense.model.model_file import Thresholds
 from armsense.schema import check_known, quantity
@@ -56,10 +57,11 @@ class LastingContacts:
         """An event: for a while all that follows is the same contact."""
         self._settled_at = time + self._options.settle_time
 
-    def load(self, joints: Flags, residual: Array, time: float) -> None:
-        """These joints are in contact from now on, at this residual."""
+    def load(self, joints: Flags, residual: Array, time: float, least: float = 0.0) -> None:
+        """These joints are in contact from now on, at this residual, for so long at least [s]."""
         self._since = np.where(joints & ~self.lasting, time, self._since)
-        self._quiet = np.where(joints, 0.0, self._quiet)
+        hold = min(self._options.release_time - least, 0.0)
+        self._quiet = np.where(joints, hold, self._quiet)
         self.level = np.where(joints, residual, self.level)
         self.lasting = self.lasting | joints
         self.any = True
@@ -137,6 +139,14 @@ class Detection(NamedTuple):
     new: Array  # [Nm], (n,): the residual without what lasting contacts had shown before
     threshold: Array  # [Nm], (n,)
     exceeded: Flags  # (n,)
+    onset: Onset | None = None  # the sudden torque that decided; `residual` and `new` are it
+
+    @property
+    def margin(self) -> float:
+        """How far beyond its level the decision was, 1 or more."""
+        if self.onset is not None:
+            return self.onset.ratio
+        return float((np.abs(self.residual) / self.threshold).max())
 
     @property
     def known(self) -> Array:
@@ -218,12 +228,13 @@ class Detector:
         if math.isfinite(dt) and dt > 0.0:
             self._allowed_for -= dt
 
-    def step(self, residual: Array, dq: Array, dt: float,
-             ddq: Array | None = None) -> Detection | None:
+    def step(self, residual: Array, dq: Array, dt: float, ddq: Array | None = None,
+             onset: Onset | None = None) -> Detection | None:
         """The collision, in the sample in which it is decided; None in all others.
 
         Residual [Nm], velocities [rad/s], `dt` [s] after the sample before, and accelerations
-        [rad/s^2] where the thresholds need them, (n,) each.
+        [rad/s^2] where the thresholds need them, (n,) each. `onset`: a sudden torque beyond its
+        level; it decides while no contact lasts and none is intended.
         """
         if math.isfinite(dt) and dt > 0.0:
             self.time += dt
@@ -241,6 +252,9 @@ class Detector:
                 detection = self._decide(residual, beyond)
             contacts.load(beyond & ~contacts.lasting if settling else beyond, residual, self.time)
             self._history[:, beyond] = False    # these samples have been reported
+        elif (onset is not None and self.time >= self.options.warm_up and not contacts.any
+              and self._allowed_for <= 0.0):
+            detection = self._decide_onset(onset, residual)
         contacts.step(residual, size <= self.options.hysteresis * self.threshold, self.time, dt)
         return detection
 
@@ -251,6 +265,16 @@ class Detector:
         return Detection(self.time, float(first), joint, int(np.sign(residual[joint])),
                          residual.copy(), residual - self._contacts.level, self.threshold.copy(),
                          self.exceeded.copy())
+
+    def _decide_onset(self, onset: Onset, residual: Array) -> Detection:
+        """The residual follows within the time in which all is the same contact."""
+        joint = onset.joint
+        self._contacts.begin(self.time)
+        self._contacts.load(np.arange(self.n) == joint, residual, self.time,
+                            self.options.settle_time)
+        return Detection(self.time, self.time - onset.age, joint,
+                         int(np.sign(onset.torque[joint])), onset.torque, onset.torque,
+                         self.threshold.copy(), self.exceeded.copy(), onset)
 
     def _threshold(self, dq: Array, ddq: Array | None, dt: float) -> Array:
         threshold = self.thresholds.at(dq, ddq)

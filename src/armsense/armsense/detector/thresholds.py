@@ -16,6 +16,7 @@ from armsense.types import Array
 
 _REST_FLOOR = 0.1  # least constant part, as a share of the median residual
 _CELLS = 64  # per axis, into which recorded speeds and accelerations are sorted
+_RARE = 0.9995  # share of the samples below the level of an age
 MIN_CLUSTERS = 30  # below this a tail is a guess
 MAX_EXTRAPOLATION = 3.0  # recordings should last a third of the mean time between alarms, or more
 # Peaks wanted per joint: few come from further out in the tail, many scatter less.
@@ -145,6 +146,26 @@ def fit_false_alarm_threshold(residuals: Array, dt: float, rate_per_hour: float,
     return replace(base.scaled(np.array(levels)), kind='false_alarm_rate',
                    rate_per_hour=rate_per_hour, confidence=confidence, minutes=hours * 60.0,
                    clusters=tuple(clusters), warnings=tuple(warnings))
+
+
+def fit_watched(table: Array, n: int, dt: float, rate_per_hour: float, confidence: float = 0.9,
+                debounce: tuple[int, int] = (1, 1)) -> Thresholds:
+    """Thresholds for a monitor, from what it watched in collision-free motion.
+
+    The first n columns are residuals [Nm], further ones the statistic of onsets by age; where
+    there are such, residuals and onsets have half of the rate each. Ages get levels that are
+    exceeded equally often; what is fitted is their common height. Other arguments as above.
+    """
+    residuals, statistic = table[:, :n], table[:, n:]
+    if not statistic.shape[1]:
+        return fit_false_alarm_threshold(residuals, dt, rate_per_hour, confidence,
+                                         debounce=debounce)
+    half = 0.5 * rate_per_hour
+    limits = fit_false_alarm_threshold(residuals, dt, half, confidence, debounce=debounce)
+    levels = np.quantile(statistic, _RARE, axis=0)
+    common = (statistic / levels).max(axis=1, keepdims=True)
+    height = fit_false_alarm_threshold(common, dt, half, confidence)
+    return replace(limits, onset=_tuple(height.constant[0] * levels), rate_per_hour=rate_per_hour)
 
 
 def _base(shape: Thresholds | None, n: int) -> Thresholds:

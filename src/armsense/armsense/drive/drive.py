@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.drive.elastic_joint import ElasticJoint
+from armsense.drive.elastic_joint import ElasticJoint, no_springs
 from armsense.drive.friction import FrictionModel
 from armsense.drive.strain_link import StrainLink
 from armsense.model.arm import Arm
@@ -46,12 +46,24 @@ class RigidDrive:
     def link_torque(self, state: ArmState) -> Array:
         return self.friction.link_torque(self._mask * state.tau, state.dq)
 
+    @property
+    def springs(self) -> tuple[Array, Array]:
+        return no_springs(len(self._mask))
+
 
 class Drive(Protocol):
     """Turns the state of the motors into the torque on the links."""
 
     def link_torque(self, state: ArmState) -> Array:
         """Torque on the links [Nm], (n,)."""
+        ...
+
+    @property
+    def springs(self) -> tuple[Array, Array]:
+        """Stiffness [Nm/rad] and damping [Nm s/rad] between motors and links, (n, n) each.
+
+        By so much the link torque is less where a link is further on, and faster.
+        """
         ...
 
 
@@ -68,6 +80,11 @@ class MixedDrive:
         for part in others:
             torque = torque + part.link_torque(state)
         return torque
+
+    @property
+    def springs(self) -> tuple[Array, Array]:
+        stiffness, damping = zip(*(part.springs for part in self.parts), strict=True)
+        return np.sum(stiffness, axis=0), np.sum(damping, axis=0)
 
 
 def make_drive(config: ArmConfig, *, model: Arm | None = None) -> Drive:

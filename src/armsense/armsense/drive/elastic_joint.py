@@ -20,6 +20,11 @@ from armsense.model.arm_config import ArmConfig
 from armsense.types import ArmState, Array
 
 
+def no_springs(n: int) -> tuple[Array, Array]:
+    """Stiffness and damping where nothing yields, (n, n) each."""
+    return np.zeros((n, n)), np.zeros((n, n))
+
+
 class ElasticJoint:
     """Springs between the motors and the links; joints without one give zero."""
 
@@ -63,6 +68,11 @@ class ElasticJoint:
         torque: Array = self._link_gain.dot(np.concatenate((
             state.theta, state.dtheta, state.q, state.dq)))
         return torque
+
+    @property
+    def springs(self) -> tuple[Array, Array]:
+        n = len(self.stiffness)
+        return -self._link_gain[:, 2 * n:3 * n], -self._link_gain[:, 3 * n:]
 
     def motor_position(self, q: Array, torque: Array) -> Array:
         """Motor angles [rad] that put `torque` [Nm] on the links at rest (eqs. 3.26, 3.28), (n,).

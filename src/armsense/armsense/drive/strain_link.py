@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from armsense.drive.elastic_joint import no_springs
 from armsense.errors import ArmsenseError
 from armsense.model.arm import Arm
 from armsense.model.arm_config import ArmConfig
@@ -104,6 +105,11 @@ class StrainLink:
         if self._offset is not None:
             torque = torque + self._offset(state.q)
         return np.asarray(torque)
+
+    @property
+    def springs(self) -> tuple[Array, Array]:
+        """None: the gauge measures the torque, whatever the link does."""
+        return no_springs(len(self.gain))
 
     def strain(self, torque: Array, q: Array) -> Array:
         """Strain under joint torques [Nm] (eq. 7 read backwards), (n,); 0 without a gauge."""

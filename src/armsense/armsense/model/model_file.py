@@ -39,6 +39,8 @@ class Thresholds:
     constant: tuple[float, ...] = quantity(unit='Nm', low=0)
     velocity: tuple[float, ...] = quantity((), unit='Nm s/rad', low=0)
     acceleration: tuple[float, ...] = quantity((), unit='Nm s^2/rad', low=0)
+    onset: tuple[float, ...] = quantity(
+        (), low=0, text='levels of the statistic of sudden torques by age, the newest first')
     rate_per_hour: float | None = quantity(None, unit='1/h', above=0,
                                            text='of all joints together')
     confidence: float | None = quantity(None, low=0, high=1,
@@ -73,11 +75,14 @@ class Thresholds:
         return out
 
     def scaled(self, factors: ArrayLike) -> Thresholds:
-        """All three parts times a factor, scalar or (n,)."""
+        """All three parts times a factor, scalar or (n,); a scalar is that of onsets, too."""
         factor = np.broadcast_to(np.asarray(factors, float), self.n)
+        onset = self.onset
+        if np.ndim(factors) == 0:
+            onset = tuple(float(factor[0]) * level for level in onset)
         parts = zip(('constant', 'velocity', 'acceleration'), self._parts, strict=True)
         changed: Any = {name: tuple((factor * part).tolist()) for name, part in parts if len(part)}
-        return replace(self, **changed)
+        return replace(self, onset=onset, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,12 +126,16 @@ class DirectObserver(Observer):
 
 Make = Callable[[Array, float], ResidualFilter]   # of gains [1/s] (n,) and the nominal period [s]
 
+# Its residual is that of first order; beside it monitors test for sudden torques, see `onset`.
+LIKELIHOOD = 'likelihood'
+
 # What is observed, and the filter behind it.
 OBSERVERS: dict[str, tuple[type[Observer], Make]] = {
     'first_order': (MomentumObserver, lambda gains, _: FirstOrderFilter(gains)),
     'second_order': (MomentumObserver, lambda gains, _: HigherOrderFilter.bessel(2, gains)),
     'third_order': (MomentumObserver, lambda gains, _: HigherOrderFilter.bessel(3, gains)),
     'kalman': (MomentumObserver, KalmanFilter.of_bandwidth),
+    LIKELIHOOD: (MomentumObserver, lambda gains, _: FirstOrderFilter(gains)),
     'direct': (DirectObserver, lambda gains, _: FirstOrderFilter(gains)),
 }
 

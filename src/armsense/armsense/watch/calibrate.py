@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.detector import alarm_statistic, cluster_maxima, fixed_thresholds, Thresholds
-from armsense.detector.thresholds import fit_false_alarm_threshold
+from armsense.detector import (
+    alarm_statistic,
+    cluster_maxima,
+    fit_watched,
+    fixed_thresholds,
+    Thresholds,
+)
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.arm_source import ArmSource
@@ -30,7 +35,10 @@ class Calibration(NamedTuple):
 
 def free_residuals(model: Arm, config: DetectionConfig, tape: Tape,
                    observer: str | None = None) -> Array:
-    """Residuals of a collision-free tape [Nm], (M, n), those that are valid and settled."""
+    """Residuals of a collision-free tape [Nm], those that are valid and settled, (M, n).
+
+    An observer that tests for onsets has its statistic behind them, (M, n + ONSETS).
+    """
     silent = fixed_thresholds(np.full(model.n, 1e9))
     trace = watch(CollisionMonitor(model, config, silent, observer), tape)
     starts = np.flatnonzero(np.diff(trace.valid.astype(int), prepend=0) > 0)
@@ -40,36 +48,38 @@ def free_residuals(model: Arm, config: DetectionConfig, tape: Tape,
     if not keep.any():
         raise ArmsenseError(f'{model.name}: the recording has no enabled motion of more than '
                             f'{SETTLE} s')
-    return np.asarray(trace.filtered[keep])
+    return trace.watched[keep]
 
 
-def calibrate(residuals: Sequence[Array], config: DetectionConfig, period: float, rate: float,
-              confidence: float = 0.9) -> Calibration:
-    """Statistics of collision-free residuals [Nm], (M, n) each, and thresholds.
+def calibrate(residuals: Sequence[Array], n: int, config: DetectionConfig, period: float,
+              rate: float, confidence: float = 0.9) -> Calibration:
+    """Statistics of collision-free residuals of n joints, as of `free_residuals`, and thresholds.
 
     These give so many false alarms per hour, with a confidence that they are not exceeded; the
     period is that of the samples [s].
     """
     table = np.concatenate(list(residuals)).astype(float)
     options = config.detector
-    thresholds = fit_false_alarm_threshold(table, period, rate, confidence,
-                                           debounce=(options.count, options.window))
+    thresholds = fit_watched(table, n, period, rate, confidence, (options.count, options.window))
     statistics = ResidualStatistics(
-        mean=tuple(map(float, table.mean(axis=0))), sigma=tuple(map(float, table.std(axis=0))),
-        minutes=len(table) * period / 60.0)
+        mean=tuple(map(float, table[:, :n].mean(axis=0))),
+        sigma=tuple(map(float, table[:, :n].std(axis=0))), minutes=len(table) * period / 60.0)
     return Calibration(statistics, thresholds)
 
 
 def count_alarms(residuals: Sequence[Array], thresholds: Thresholds, config: DetectionConfig,
                  period: float) -> int:
     """False alarms in collision-free recordings."""
-    options, height = config.detector, np.array(thresholds.constant)
+    options, n = config.detector, thresholds.n
+    height = np.array((*thresholds.constant, *thresholds.onset))
     gap = round(SEPARATION / period)
     alarms = 0
     for table in residuals:
         ratio = np.abs(table) / height
         signal = np.max([alarm_statistic(column, options.count, options.window)
-                         for column in ratio.T], axis=0)
+                         for column in ratio[:, :n].T], axis=0)
+        onsets = ratio[len(ratio) - len(signal):, n:]   # no debouncing
+        signal = np.maximum(signal, onsets.max(axis=1, initial=0.0))
         alarms += len(cluster_maxima(signal, 1.0, gap))
     return alarms
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from armsense.detector import ContactEstimate, Detection
 from armsense.model import Arm
-from armsense.types import Array
 
 
 def fill_collision(message: Any, model: Arm, detection: Detection, link: str, *, number: int,
@@ -23,18 +22,17 @@ def fill_collision(message: Any, model: Arm, detection: Detection, link: str, *,
     message.joint, message.link = model.joint_names[j], link
     message.residual = float(detection.residual[j])
     message.threshold = float(detection.threshold[j])
-    message.confidence = confidence(detection.residual, detection.threshold)
+    message.confidence = confidence(detection.margin)
     set_stamp(message, stamp)
 
 
-def confidence(residual: Array, threshold: Array) -> float:
+def confidence(margin: float) -> float:
     """Probability that this is no false alarm, rising with the height over the threshold.
 
     Of free residuals with an exponential tail, a share of exp(-5 (x - 1)) of those over the
     threshold reach x times its height (five standard deviations to a threshold).
     """
-    over = float((np.abs(residual) / threshold).max()) - 1.0
-    return float(1.0 - 0.5 * np.exp(-5.0 * max(over, 0.0)))
+    return float(1.0 - 0.5 * np.exp(-5.0 * max(margin - 1.0, 0.0)))
 
 
 def add_contact(message: Any, contact: ContactEstimate) -> None:

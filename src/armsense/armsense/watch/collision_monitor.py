@@ -7,7 +7,7 @@ numbers, so a replayed bag gives the residual of the live run bit for bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
 from typing import NamedTuple
@@ -15,18 +15,31 @@ from typing import NamedTuple
 import numpy as np
 
 from armsense import schema, share
-from armsense.detector import ContactEstimate, ContactOptions, fixed_thresholds, Thresholds
-from armsense.detector.contact import estimate_contact, isolate, Isolation, touchable
+from armsense.detector import (
+    ContactEstimate,
+    ContactOptions,
+    fixed_thresholds,
+    OnsetTest,
+    Thresholds,
+)
+from armsense.detector.contact import (
+    estimate_contact,
+    isolate,
+    Isolation,
+    link_probabilities,
+    touchable,
+)
 from armsense.detector.detector import Detection, Detector, DetectorOptions
+from armsense.detector.onset import Onset
 from armsense.drive import make_drive
 from armsense.errors import BadValue
 from armsense.geometry.capsules import link_capsules
 from armsense.model import Arm
 from armsense.model.base_motion import BaseMotion
-from armsense.observer import make_observer, ObserverOptions
+from armsense.observer import FilterOptions, LIKELIHOOD, make_observer, ObserverOptions
 from armsense.observer.observer import DEFAULT_OPTIONS
 from armsense.schema import quantity
-from armsense.types import Array, Flags
+from armsense.types import ArmState, Array, Flags
 from armsense.watch.state_estimator import StateEstimator, VelocityOptions
 
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
@@ -52,6 +65,9 @@ class DetectionConfig:
                                         text='per joint, instead of one for all')
     threshold: tuple[float, ...] = quantity((), unit='Nm', above=0,
                                             text='per joint, where model.yaml has none')
+    onset: tuple[float, ...] = quantity(
+        (), low=0, text='levels of sudden torques, where model.yaml has none')
+    filter: FilterOptions = field(default_factory=FilterOptions)
     velocity: VelocityOptions = field(default_factory=VelocityOptions)
     detector: DetectorOptions = field(default_factory=DetectorOptions)
 
@@ -71,10 +87,9 @@ class DetectionConfig:
 
     def thresholds(self, model: Arm) -> Thresholds:
         """Fixed thresholds of an arm without calibration."""
-        if self.threshold:
-            return fixed_thresholds(self.threshold)
-        return fixed_thresholds([SHARE_OF_TORQUE * j.torque_limit
-                                 for j in model.config.joints.values()])
+        values = self.threshold or [SHARE_OF_TORQUE * j.torque_limit
+                                    for j in model.config.joints.values()]
+        return replace(fixed_thresholds(values), onset=self.onset)
 
 
 def release_level(model: Arm, config: DetectionConfig | None = None,
@@ -85,6 +100,9 @@ def release_level(model: Arm, config: DetectionConfig | None = None,
     """
     config = config or DetectionConfig.of(model)
     return config.detector.release_level(thresholds or config.thresholds(model))
+
+
+NO_STATISTIC = np.zeros(0)
 
 
 class MonitorResult(NamedTuple):
@@ -101,6 +119,7 @@ class MonitorResult(NamedTuple):
     q: Array                      # [rad] (n,)
     dq: Array                     # [rad/s] (n,)
     isolation: Isolation | None = None   # where the detection points to
+    statistic: Array = NO_STATISTIC      # of onsets by age; () where the observer tests for none
 
 
 class CollisionMonitor:
@@ -120,12 +139,13 @@ class CollisionMonitor:
         period = 1.0 / model.config.rate
         options = ObserverOptions(period=period, torque='sampled' if elastic else 'held',
                                   max_gap=max(DEFAULT_OPTIONS.max_gap, BRIDGED * period))
-        self.observer = make_observer(observer or self.config.observer, model,
-                                      self.config.gains or self.config.gain, options)
+        name = observer or self.config.observer
+        self.observer = make_observer(name, model, self.config.gains or self.config.gain, options)
         # After a pause that the observer does not bridge, neither does the velocity.
         self.estimator = StateEstimator(model.config, self.config.velocity, options.max_gap)
-        self.detector = Detector(self._checked(thresholds or self.config.thresholds(model)),
-                                 self.config.detector)
+        limits = self._checked(thresholds or self.config.thresholds(model))
+        self.detector = Detector(limits, self.config.detector)
+        self.onsets = self._make_onsets() if name == LIKELIHOOD else None
         self._free = np.zeros(model.n, bool)
         self._enabled = False
         self.valid = False     # the last residual counts: the observer is sure and the motors on
@@ -139,6 +159,11 @@ class CollisionMonitor:
             raise BadValue('thresholds.acceleration', thresholds.acceleration,
                            'left out: a monitor has no accelerations to compare with')
         return thresholds
+
+    def _make_onsets(self) -> OnsetTest:
+        options = self.observer.options
+        return OnsetTest(self.model, self.drive, options.period, options.max_gap,
+                         self.detector.thresholds.onset, self.config.filter)
 
     def step(self, position: Sequence[float], torque: Sequence[float],
              joint_position: Sequence[float], strain: Sequence[float], enabled: bool,
@@ -165,21 +190,35 @@ class CollisionMonitor:
         detection = isolation = None
         lasting, lasts_for = self._free, 0.0
         if self.valid:
-            detection = self.detector.step(residual, dq, dt)
+            onset = None if self.onsets is None else self._onset(state, motion, dt)
+            detection = self.detector.step(residual, dq, dt, onset=onset)
             lasting, lasts_for = self.detector.lasting, self.detector.lasts_for
         else:
             self.detector.pass_time(dt)
+            if self.onsets is not None:
+                self.onsets.reset()
         if detection is not None:
-            isolation = self.isolate(detection.new, detection.threshold)
+            isolation = self.isolate_detection(detection, q)
         return MonitorResult(self.observer.raw, residual, self.detector.threshold,
                              self.detector.exceeded, lasting, lasts_for, self.valid, detection,
-                             q, dq, isolation)
+                             q, dq, isolation,
+                             NO_STATISTIC if self.onsets is None else self.onsets.statistic)
+
+    def _onset(self, state: ArmState, motion: BaseMotion | None, dt: float) -> Onset | None:
+        """A torque that began; while a contact lasts or the base moves, residuals alone decide."""
+        assert self.onsets is not None
+        if self.detector.tripped or motion is not None:
+            self.onsets.reset()
+            return None
+        return self.onsets.step(state, dt)
 
     def reset(self) -> None:
         """Forget all states; the observer is anchored when the velocity has its window again."""
         self.estimator.reset()
         self.observer.reset()
         self.detector.reset()
+        if self.onsets is not None:
+            self.onsets.reset()
 
     def set_model(self, model: Arm) -> None:
         """Go on with other inertias (a payload); residual and contacts begin anew."""
@@ -187,6 +226,22 @@ class CollisionMonitor:
         self.drive = make_drive(model.config, model=model)
         self.observer.reset()
         self.detector.reset()
+        if self.onsets is not None:
+            self.onsets = self._make_onsets()
+
+    def isolate_detection(self, detection: Detection, q: Array) -> Isolation | None:
+        """The link that a detection points to at q [rad], (n,).
+
+        A sudden torque comes with its covariance: the link is the likeliest along the shapes.
+        """
+        onset = detection.onset
+        if onset is None or not self._capsules or not math.isfinite(q.sum()):
+            return self.isolate(detection.new, detection.threshold)
+        probability = link_probabilities(self.model, q, onset.torque, onset.covariance,
+                                         self._capsules, QUICK_CONTACT)
+        joint = int(probability.argmax())
+        return Isolation(joint, self.model.link_names[joint], detection.joint,
+                         detection.direction, onset.ratio, 0.0, probability)
 
     def isolate(self, residual: Array, threshold: Array) -> Isolation | None:
         """The link that a residual points to [Nm], (n,) each."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armsense.detector import Detection
+from armsense.detector import Detection, ONSETS
 from armsense.drive import Drive, RigidDrive
 from armsense.errors import BadValue
 from armsense.model.base_motion import BaseMotion
@@ -77,13 +77,22 @@ class Trace(NamedTuple):
     lasting: Flags                     # (N, n) joints in contact
     lasts_for: Array                   # [s] (N,)
     valid: Flags                       # (N,)
+    statistic: Array                   # of onsets by age (N, ONSETS), or (N, 0)
+    onset_level: Array                 # of it (ONSETS,), or () where there is none
     detections: tuple[tuple[int, Detection], ...]   # with the number of the reading
     links: tuple[str, ...]             # that each detection points to
 
     @property
+    def watched(self) -> Array:
+        """Residuals and, behind them, the statistic of onsets, (N, n) or (N, n + ONSETS)."""
+        return np.hstack([self.filtered, self.statistic])
+
+    @property
     def ratio(self) -> Array:
-        """Largest residual over its threshold, 0 where it is not valid, (N,)."""
+        """Largest residual or statistic over its limit, 0 where it is not valid, (N,)."""
         ratio = (np.abs(self.filtered) / self.threshold).max(axis=1)
+        if self.onset_level.size:
+            ratio = np.maximum(ratio, (self.statistic / self.onset_level).max(axis=1))
         return np.asarray(np.where(self.valid, ratio, 0.0))
 
 
@@ -93,6 +102,7 @@ def watch_every_sample(monitor: CollisionMonitor, tape: Tape) -> Trace:
     table = np.zeros((5, count, n))
     q, dq, raw, filtered, threshold = table
     exceeded, lasting = np.zeros((2, count, n), bool)
+    statistic = np.zeros((count, 0 if monitor.onsets is None else ONSETS))
     valid, lasts_for = np.zeros(count, bool), np.zeros(count)
     detections: list[tuple[int, Detection]] = []
     links: list[str] = []
@@ -105,17 +115,19 @@ def watch_every_sample(monitor: CollisionMonitor, tape: Tape) -> Trace:
         q[k], dq[k], raw[k], filtered[k] = result.q, result.dq, result.raw, result.filtered
         threshold[k], exceeded[k], valid[k] = result.threshold, result.exceeded, result.valid
         lasting[k], lasts_for[k] = result.lasting, result.lasts_for
+        statistic[k] = result.statistic
         if result.detection is not None:
             detections.append((k, result.detection))
-            links.append(named_link(monitor, result.detection))
+            links.append(named_link(monitor, result.detection, result.q))
     time = (tape.stamp - tape.stamp[0]) / SECOND
     return Trace(time, q, dq, raw, filtered, threshold, exceeded, lasting, lasts_for, valid,
+                 statistic, np.array(monitor.detector.thresholds.onset if monitor.onsets else ()),
                  tuple(detections), tuple(links))
 
 
-def named_link(monitor: CollisionMonitor, detection: Detection) -> str:
-    """The link that the event of a detection names."""
-    isolation = monitor.isolate(detection.new, detection.threshold)
+def named_link(monitor: CollisionMonitor, detection: Detection, q: Array) -> str:
+    """The link that the event of a detection names at q [rad], (n,)."""
+    isolation = monitor.isolate_detection(detection, q)
     return monitor.model.link_names[isolation.joint if isolation else detection.joint]
 
 
@@ -126,8 +138,13 @@ def watch(monitor: CollisionMonitor, tape: Tape) -> Trace:
 
 def watch_all(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
     """What new monitors of one arm, alike but for observers and thresholds, say to a tape."""
-    if not all(_regular(monitor, tape) for monitor in monitors):
-        return [watch_every_sample(monitor, tape) for monitor in monitors]
+    quick = [monitor for monitor in monitors if _regular(monitor, tape)]
+    traces = iter(_watch_regular(quick, tape) if quick else ())
+    return [next(traces) if monitor in quick else watch_every_sample(monitor, tape)
+            for monitor in monitors]
+
+
+def _watch_regular(monitors: Sequence[CollisionMonitor], tape: Tape) -> list[Trace]:
     first = monitors[0]
     states = first.estimator.batch(tape.position, tape.torque, tape.joint_position, tape.strain)
     torque = link_torques(first.drive, states)
@@ -155,14 +172,15 @@ def _trace(monitor: CollisionMonitor, tape: Tape, states: ArmState, observed: _O
                                              steps, valid, resets)
     time = (tape.stamp - tape.stamp[0]) / SECOND
     return Trace(time, states.q, states.dq, raw, filtered, threshold,
-                 exceeded, lasting, lasts_for, valid, tuple(detections),
-                 tuple(named_link(monitor, detection) for _, detection in detections))
+                 exceeded, lasting, lasts_for, valid, np.zeros((len(time), 0)), np.zeros(0),
+                 tuple(detections),
+                 tuple(named_link(monitor, found, states.q[k]) for k, found in detections))
 
 
 def _regular(monitor: CollisionMonitor, tape: Tape) -> bool:
     """Whether the short way is the same as the long one."""
     limits, options = monitor.detector.thresholds, monitor.detector.options
-    if tape.base_motion is not None:
+    if tape.base_motion is not None or monitor.onsets is not None:
         return False
     if limits.velocity or limits.acceleration or any(options.standstill_margin) or any(
             options.reversal_margin):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from armsense import schema
-from armsense.detector import fit_false_alarm_threshold, Thresholds
+from armsense.detector import fit_watched, Thresholds
 from armsense.model.model_file import ModelFile
 from armsense.parallel import run_tasks
 from armsense.sim.campaign.results import judge, pareto_front, summarise
@@ -115,9 +115,10 @@ class Campaign:
     def _fit(self, residuals: list[Any]) -> Thresholds:
         here, setup = worker(self.setup), self.setup
         options = here.config.detector
-        return fit_false_alarm_threshold(
-            np.concatenate(residuals).astype(float), 1.0 / here.nominal.config.rate,
-            setup.rate_per_hour, setup.confidence, debounce=(options.count, options.window))
+        return fit_watched(
+            np.concatenate(residuals).astype(float), here.nominal.n,
+            1.0 / here.nominal.config.rate, setup.rate_per_hour, setup.confidence,
+            (options.count, options.window))
 
     def _work(self, what: str, tasks: list[Task]) -> Iterator[dict[str, Any]]:
         self._tell(what, 0, len(tasks))

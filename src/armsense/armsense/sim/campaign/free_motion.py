@@ -54,7 +54,7 @@ def record_free(individual: Individual, seconds: float, seed: int,
 def _drive(recorder: Recorder, poses: Poses, rng: np.random.Generator, until: float) -> None:
     """One motion, the first of those drawn that the controller accepts."""
     while recorder.loop.controller.lets_go and recorder.time < until:
-        recorder.step()   # it refuses every goal meanwhile: an arm on springs may swing for seconds
+        recorder.step()   # no goal is accepted meanwhile: on springs it may swing for seconds
     model, limits, here = poses.model, poses.limits, recorder.here
     for _ in range(ATTEMPTS):
         speed = float(rng.uniform(*SPEED))

@@ -16,7 +16,7 @@ from armsense.sim.campaign.collision import CaseMaker
 from armsense.sim.campaign.individual import Individual, Variation
 from armsense.watch.collision_monitor import DetectionConfig
 
-FORMAT = 5   # of the cached results; another one makes them void
+FORMAT = 6   # of the cached results; another one makes them void
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,7 +146,7 @@ def _calibration(here: Worker, known: Known, task: Task) -> dict[str, Any]:
     tape = _free_tape(here, known, task, CALIBRATION)
     traces = _watch(here, known, task, tape, silent=True)
     begin = round(SETTLE / (tape.seconds / (len(tape.stamp) - 1)))
-    return {'residuals': {name: trace.filtered[begin:].astype(np.float32)
+    return {'residuals': {name: trace.watched[begin:].astype(np.float32)
                           for name, (_, trace) in traces.items()}}
 
 
