@@ -178,7 +178,7 @@ def link_probabilities(model: Arm, q: Array, torque: Array, noise: ArrayLike,
                             joints)
     out = np.zeros(model.n)
     out[list(totals)] = np.exp(np.array(list(totals.values())) - max(totals.values()))
-    return out / out.sum()
+    return np.asarray(out / out.sum())
 
 
 def _summary(posterior: _Posterior, link: str, joint: int, confidence: float,

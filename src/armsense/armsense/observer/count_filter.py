@@ -82,8 +82,14 @@ class CountFilter:
 
     def reset(self) -> None:
         """Begin anew with the next sample."""
+        n = self.n
         self._started = False
-        self.x = np.zeros(3 * self.n)   # q, dq, d
+        self.x = np.zeros(3 * n)   # q, dq, d
+        self._theta, self._friction, self._turning = np.zeros((3, n))
+        self._dt, self._age = math.nan, 0.0
+        self._P, self._transition = self._eye, self._eye
+        self._K, self._input = np.zeros((2, 3 * n, n))
+        self._W, self._gain_dq = np.zeros((2, n, n))
 
     @property
     def q(self) -> Array:
