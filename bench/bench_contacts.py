@@ -42,7 +42,7 @@ LASTS = 1.0            # [s] after its begin in which a push must be felt
 SETTLE = 0.5           # [s] at the begin of a recording that count for nothing
 FREE_SHARE = 0.85      # of the runs of single joints; the rest is not free
 RULE = 1.75            # [A] in joint 1: the authors' rule
-SENSOR, FALL = 37, 0.02     # column of the forearm's sensor; share by which it falls on contact
+SENSOR = 37            # column of the forearm's sensor, which falls on contact
 SENSOR_LAG = 0.2       # [s]
 
 
@@ -158,9 +158,9 @@ def impacts(folder: Path, robot: RobotFile, model: Arm, observer: str | None) ->
     for path in files:
         recording, table = _nist(path, robot)
         time = recording.t - recording.t[0]
-        rest = float(np.median(table[:50, SENSOR]))
-        fallen = np.flatnonzero(table[:, SENSOR] < (1.0 - FALL) * rest)
-        touch = float(time[fallen[0]]) if len(fallen) else float(time[-1])
+        counts = table[:, SENSOR]
+        half = 0.5 * (float(np.median(counts[:50])) + float(counts.min()))
+        touch = float(time[np.flatnonzero(counts < half)[0]])
         rule = time[np.flatnonzero(np.abs(table[:, 13]) > RULE)]
         trace = monitor.trace(recording)
         alarms = np.array([trace.time[k] for k, _ in trace.detections])
