@@ -15,7 +15,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-import re
 import sys
 from typing import Any, NamedTuple
 
@@ -25,9 +24,10 @@ from armsense.detector import alarm_statistic, fixed_thresholds, Thresholds
 from armsense.errors import ArmsenseError
 from armsense.identify.robot_file import RobotFile
 from armsense.identify.signals.recording import Recording
-from armsense.jobs.identify_job import read_recording, run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
 from armsense.observer import OBSERVERS
+from armsense.recordings.reader import Origin, read_recording
 from armsense.types import Array
 from armsense.watch import Tape, Trace, watch
 from armsense.watch.collision_monitor import CollisionMonitor, DetectionConfig
@@ -88,12 +88,13 @@ def main() -> int:
     if not folder.is_dir():
         print(f'bench contacts: no recordings in {folder}', file=sys.stderr)
         return 1
-    robot = RobotFile.read(ROOT / 'config' / 'robots' / 'ur10e.yaml')
+    robot = RobotFile.read(ROOT / 'bench' / 'robots' / 'ur10e.yaml')
     data = next(folder.glob('*30sec*'))
-    subject = Subject.of_robot(robot, data)
-    model = run(subject, [data]).model_file().apply(subject.arm)
-    result = {'ur10e_pushes': pushes(folder, subject, _at(model, 100.0), arguments.observer),
-              'nist_impact': impacts(arguments.data / 'nist_impact', robot, _at(model, 125.0),
+    setup = Setup.of_robot(robot, data)
+    model = run(setup, [data]).model_file().apply(setup.arm)
+    result = {'ur10e_pushes': pushes(folder, setup.origin, model.with_rate(100.0),
+                                     arguments.observer),
+              'nist_impact': impacts(arguments.data / 'nist_impact', robot, model.with_rate(125.0),
                                      arguments.observer)}
     rows = [(name, f'{r["found"]} of {r["of"]}', r.get('median_ms', r.get('before_rule_ms')),
              r.get('false', r.get('early'))) for name, r in result.items()]
@@ -102,24 +103,16 @@ def main() -> int:
     return 0
 
 
-def _at(model: Arm, rate: float) -> Arm:
-    """The same arm, read at a rate [Hz], without its meshes, which are no part of the data."""
-    other = model.replace()
-    other.urdf = re.sub('<collision.*?</collision>', '', model.urdf, flags=re.DOTALL)
-    other.config = replace(model.config, rate=rate)
-    return other
-
-
-def pushes(folder: Path, subject: Subject, model: Arm, observer: str | None) -> dict[str, Any]:
+def pushes(folder: Path, origin: Origin, model: Arm, observer: str | None) -> dict[str, Any]:
     """Pushes by hand on an arm that stands."""
     files = sorted({path for pattern in FREE for path in folder.glob(pattern)})
-    free = [read_recording(path, subject)[0] for path in files]
+    free = [read_recording(path, origin)[0] for path in files]
     monitor = Watch(model, observer, DetectionConfig.of(model).thresholds(model)).fitted(free)
-    assert subject.robot is not None
+    assert origin.robot is not None
     delays, missed, false = [], 0, 0
     for path, starts in zip(sorted((folder / 'collision').glob('*.csv')), PUSHES, strict=True):
-        recording = read_recording(path, subject)[0]
-        current = recording.tau / np.array(subject.robot.drive.gains)
+        recording = read_recording(path, origin)[0]
+        current = recording.tau / np.array(origin.robot.drive.gains)
         trace = monitor.trace(recording)
         alarms = np.array([trace.time[k] for k, _ in trace.detections])
         felt = np.zeros(len(alarms), bool)

@@ -212,7 +212,7 @@ def calibrate(recordings: Recording | Sequence[Recording], robot: Arm, *, per_ho
     config = DetectionConfig.of(arm)
     found = [calibration.free_residuals(arm, config, _tape(recording), observer)
              for recording in several]
-    return calibration.calibrate(found, config, 1.0 / arm.config.rate, per_hour,
+    return calibration.calibrate(found, arm.n, config, 1.0 / arm.config.rate, per_hour,
                                  confidence).thresholds
 
 
