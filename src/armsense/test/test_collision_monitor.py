@@ -160,3 +160,13 @@ def test_elastic_joints_cannot_be_watched_from_the_motors_alone():
     rows, nothing = np.tile(home, (3, 1)), np.zeros((3, 0))
     with pytest.raises(ArmsenseError, match='the states have no joint_position'):
         CollisionMonitor(model).estimator.batch(rows, rows, nothing, nothing)
+
+
+@pytest.mark.parametrize(('rate', 'gain', 'window'),
+                         [(1000.0, 100.0, 12), (500.0, 100.0, 12), (250.0, 75.0, 6),
+                          (100.0, 30.0, 6), (30.0, 9.0, 6)])
+def test_defaults_of_an_unknown_arm_follow_its_rate(rate, gain, window):
+    model = Arm.load('laas4').with_rate(rate)
+    model.name = 'unknown'
+    config = DetectionConfig.of(model)
+    assert (config.gain, config.velocity.window) == (pytest.approx(gain), window)

@@ -52,8 +52,8 @@ PEAK_LOADED, PEAK_LEAKAGE = 0.7, 0.06
 NOISE, IMPACT_ERROR = 0.2, 0.05
 QUICK_CONTACT = ContactOptions(grid=9, refinements=0)   # in a control cycle
 BRIDGED = 3              # periods of an arm, however slow, that the observer bridges
-# Of an arm without a block: a residual needs some samples, velocities some time.
-GAIN_PER_RATE, WINDOW, LEAST_WINDOW = 0.3, 0.012, 4   # -, [s], samples
+# Of an arm without a block, below 500 Hz: a residual needs some samples, velocities little time.
+GAIN_PER_RATE, WINDOW, LEAST_WINDOW = 0.3, 0.024, 6   # -, [s], samples
 SHARE_OF_TORQUE = 0.15   # of the torque limit: threshold of an arm that nobody has calibrated
 
 
@@ -80,7 +80,8 @@ class DetectionConfig:
         blocks = schema.read_yaml(file)
         if model.name not in blocks:
             rate = model.config.rate
-            window = max(LEAST_WINDOW, round(WINDOW * rate))
+            usual = VelocityOptions().window
+            window = min(usual, max(LEAST_WINDOW, round(WINDOW * rate)))
             return cls(gain=min(cls.gain, GAIN_PER_RATE * rate),
                        velocity=VelocityOptions(window=window))
         return schema.load(cls, blocks[model.name], f'{file.name}: {model.name}')
