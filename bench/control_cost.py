@@ -19,7 +19,11 @@ BURST = 20             # steps between two looks at the clock
 CALLS = {'pd_gravity': ('gravity',), 'computed_torque': ('rnea',),
          'oscillation_damping': ('rnea',), 'joint_impedance': ('rnea', 'crba'),
          'elastic_state': ('gravity',) * 2, 'elastic_inverse_dynamics': ('rnea',) * 3,
-         'kinematic_cartesian': ('pose', 'jacobian') * 2}
+         'kinematic_cartesian': ('pose', 'jacobian') * 2,
+         'task_pd': ('pose', 'pose', 'jacobian', 'gravity'),
+         'cartesian_impedance': ('pose', 'pose', 'jacobian', 'rnea', 'crba'),
+         'force': ('pose', 'pose', 'jacobian', 'rnea', 'crba'),
+         'disturbance_observer': ('rnea', 'crba', 'gravity')}
 YARDSTICK = ('rnea',)  # for laws that need none
 
 

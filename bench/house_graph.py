@@ -12,7 +12,7 @@ Graph = dict[str, set[str]]   # module -> modules that it uses
 FLOORS = (
     ('errors', 'types', 'schema', 'share', 'parallel', 'extras'),
     ('geometry', 'model'),
-    ('drive', 'velocity', 'trajectory'),
+    ('drive', 'velocity', 'trajectory', 'task'),
     ('observer', 'detector'),
     ('watch', 'control', 'reaction'),
     ('identify', 'excite', 'base', 'boards'),

@@ -1,13 +1,10 @@
-"""Motions within an arm's limits, for benches and tests: harmonics, tool paths, pick and place."""
+"""Motions within an arm's limits, for benches and tests: harmonics, pick and place."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armsense.control.kinematic import damped_solve
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.trajectory import (
@@ -21,7 +18,7 @@ from armsense.trajectory import (
 )
 from armsense.trajectory.limits import motion_torque
 from armsense.trajectory.quintic_spline import shortest_duration
-from armsense.types import Array, TaskReference
+from armsense.types import Array
 
 
 def fourier_test(model: Arm, *, seed: int = 1, frequency: float = 0.25, harmonics: int = 3,
@@ -79,58 +76,6 @@ def _fill(motion: Trajectory, limits: Limits, model: Arm, middle: Array) -> floa
 
 def _above(motion: Trajectory, model: Arm, floor: float) -> bool:
     return not Clearance(model, floor=floor, self_distance=0.0).check(motion, 0.05)
-
-
-def inverse_kinematics(model: Arm, position: ArrayLike, start: ArrayLike,
-                       tolerance: float = 1e-4) -> Array:
-    """Joint angles within the limits that bring the tool to a position, from a start nearby.
-
-    Args:
-        model: The arm.
-        position: [m] base frame, (3,).
-        start: Where the search begins [rad], (n,).
-        tolerance: [m]
-    """
-    goal = np.asarray(position, float)
-    lower, upper = model.position_limits
-    q = np.array(start, float)
-    for _ in range(300):
-        error = goal - model.frame_pose(q)[:3, 3]
-        if np.linalg.norm(error) < tolerance:
-            return q
-        error *= min(1.0, 0.1 / float(np.linalg.norm(error)))
-        q = np.clip(q + damped_solve(model.jacobian(q)[:3], error, 0.05, 0.05), lower, upper)
-    missing = float(np.linalg.norm(goal - model.frame_pose(q)[:3, 3]))
-    raise ArmsenseError(f'{model.name}: the tool does not reach {np.round(goal, 4).tolist()} m '
-                        f'from here; it stays {missing:.3f} m away')
-
-
-def follow_task_path(model: Arm, start: ArrayLike, path: Callable[[float], TaskReference],
-                     duration: float, step: float = 0.02, gain: float = 10.0) -> QuinticSpline:
-    """Joint motion along a tool path: the reference generator of thesis 004, fig. 2.6.
-
-    The joint velocity J^-1 (dp_d + K (p_d - p)) is integrated along the desired path, damped near
-    singularities.
-
-    Args:
-        model: The arm.
-        start: Joint angles whose tool position is the path's beginning [rad], (n,).
-        path: Tool position and velocity at a time.
-        duration: [s]
-        step: Between the waypoints [s].
-        gain: K of the correction [1/s].
-    """
-    times = np.linspace(0.0, duration, max(2, round(duration / step)) + 1)
-    q = np.array(start, float)
-    rows = [q]
-    for t0, t1 in zip(times[:-1], times[1:], strict=True):
-        for u in np.linspace(t0, t1, 5)[:-1]:
-            now = path(float(u))
-            error = now.position - model.frame_pose(q)[:3, 3]
-            velocity = now.velocity + gain * error
-            q = q + (t1 - t0) / 4 * damped_solve(model.jacobian(q)[:3], velocity, 0.05, 0.05)
-        rows.append(q)
-    return QuinticSpline(times, np.array(rows))
 
 
 def pick_and_place(model: Arm, *, swing: float = 0.7, depth: float = 0.08,

@@ -48,11 +48,12 @@ class ArmState(NamedTuple):
         return all_finite(self.q, self.dq, self.theta, self.dtheta)
 
 
-class TaskReference(NamedTuple):
-    """Motion of the tool's origin in the base frame."""
+class Press(NamedTuple):
+    """Contact on purpose: the tool presses."""
 
-    position: Array      # [m] (3,)
-    velocity: Array      # [m/s] (3,)
+    direction: Array     # unit vector in the base frame, into what is touched, (3,)
+    force: float         # [N] asked for
+    most: float          # [N] more is a collision
 
 
 class Reference(NamedTuple):
@@ -63,7 +64,7 @@ class Reference(NamedTuple):
     ddq: Array                          # [rad/s^2] (n,)
     jerk: Array | None = None           # [rad/s^3] (n,) None: zero; elastic drives use it
     snap: Array | None = None           # [rad/s^4] (n,) None: zero
-    task: TaskReference | None = None   # for the Cartesian law; None: the tool at q, dq
+    press: Press | None = None          # for the law `force`; None: touch nothing
 
     @classmethod
     def at_rest(cls, q: Array) -> Reference:

@@ -15,7 +15,6 @@ from armsense.control import (
     JOINT_SPACE_LAWS,
     LAWS,
     Reference,
-    TaskReference,
 )
 from armsense.control.active_law import ActiveLaw
 from armsense.control.config import ControllerConfig
@@ -157,14 +156,15 @@ def test_kinematic_joint_error_decays_with_its_gain():
 def test_kinematic_cartesian_error_decays_and_null_space_does_not_disturb_it():
     law = make('kinematic_cartesian', position=10.0, null_space=1.0)
     start = LAAS4.frame_pose(HOME)[:3, 3]
-    goal = TaskReference(start + [0.0, 0.03, 0.0], np.zeros(3))
+    goal, rest = start + [0.0, 0.03, 0.0], np.zeros(3)
+    middle = np.mean(LAAS4.position_limits, axis=0)
     q = HOME.copy()
     for k in range(800):
-        error = np.linalg.norm(LAAS4.frame_pose(q)[:3, 3] - goal.position)
+        error = np.linalg.norm(LAAS4.frame_pose(q)[:3, 3] - goal)
         assert error == pytest.approx(0.03 * np.exp(-10.0 * k * DT), abs=1.5e-3)
-        q = q + law.velocity(q, goal) * DT
+        q = q + law.velocity(q, goal, rest, middle - q) * DT
     J = LAAS4.jacobian(HOME)[:3]
-    pull_only = law.velocity(HOME, TaskReference(start, np.zeros(3)))
+    pull_only = law.velocity(HOME, start, rest, middle - HOME)
     np.testing.assert_allclose(J @ pull_only, 0.0, atol=1e-6)
     assert np.abs(pull_only).max() > 0.0
 
@@ -174,9 +174,9 @@ def test_kinematic_cartesian_stays_bounded_at_a_singularity():
     stretched = np.zeros(4)
     for q4 in (0.0, 1e-6, 1e-3, 0.02):
         stretched[3] = q4
-        out = TaskReference(LAAS4.frame_pose(stretched)[:3, 3] + 0.1, np.zeros(3))
+        out = LAAS4.frame_pose(stretched)[:3, 3] + 0.1
         bound = law.gains.position * 0.1 * np.sqrt(3) / min(law.gains.threshold, law.gains.damping)
-        assert np.abs(law.velocity(stretched, out)).max() <= bound
+        assert np.abs(law.velocity(stretched, out, np.zeros(3), np.zeros(4))).max() <= bound
 
 
 # -- elastic joints ---------------------------------------------------------------------------

@@ -167,7 +167,8 @@ state_arrays = arrays(float, 4, elements=st.floats(allow_nan=True, allow_infinit
 @settings(max_examples=60, deadline=None)
 @given(law=st.sampled_from(['pi_velocity', 'pid_position', 'kinematic_joint',
                             'kinematic_cartesian', 'pd_gravity', 'computed_torque',
-                            'joint_impedance']),
+                            'joint_impedance', 'task_pd', 'cartesian_impedance', 'force',
+                            'disturbance_observer']),
        strategy=st.sampled_from(['ignore', 'stop', 'retract', 'float', 'retrace', 'resume']),
        rows=st.lists(st.tuples(state_arrays, state_arrays, state_arrays,
                                st.floats(-0.001, 0.06), st.booleans()), min_size=1, max_size=8))

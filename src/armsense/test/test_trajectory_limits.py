@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from armsense.control.kinematic import damped_solve
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.trajectory import (
@@ -17,8 +16,7 @@ from armsense.trajectory import (
     ToleranceMonitor,
     Tolerances,
 )
-from armsense.types import TaskReference
-from bench.motions import follow_task_path, fourier_test, inverse_kinematics, pick_and_place
+from bench.motions import fourier_test, pick_and_place
 
 MODEL = Arm.load('laas4')
 LIMITS = Limits.of(MODEL)
@@ -111,44 +109,6 @@ def test_point_to_point_is_as_fast_as_the_tightest_limit_allows():
     assert not [v for v in check_motion(slower, LIMITS, heavy) if v.kind == 'torque']
     with pytest.raises(ArmsenseError, match='torque'):
         point_to_point(HOME, goal, LIMITS, MODEL.with_payload(5.0))
-
-
-def test_inverse_kinematics_reaches_what_is_reachable():
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        q = HOME + rng.uniform(-0.3, 0.3, 4)
-        found = inverse_kinematics(MODEL, MODEL.frame_pose(q)[:3, 3], HOME)
-        np.testing.assert_allclose(MODEL.frame_pose(found)[:3, 3], MODEL.frame_pose(q)[:3, 3],
-                                   atol=2e-4)
-    with pytest.raises(ArmsenseError, match='does not reach'):
-        inverse_kinematics(MODEL, [2.0, 0.0, 0.0], HOME)
-
-
-def test_a_task_path_is_followed_by_the_tool():
-    start = MODEL.frame_pose(HOME)[:3, 3]
-
-    def circle(t):
-        w, r = 2 * np.pi / 3.0, 0.03
-        turn = np.array([0.0, np.cos(w * t) - 1.0, np.sin(w * t)])
-        return TaskReference(start + r * turn,
-                             r * w * np.array([0.0, -np.sin(w * t), np.cos(w * t)]))
-    joints = follow_task_path(MODEL, HOME, circle, 3.0)
-    for t in np.linspace(0.3, 2.9, 8):
-        tool = MODEL.frame_pose(joints.sample(t).q)[:3, 3]
-        np.testing.assert_allclose(tool, circle(t).position, atol=2e-3)
-
-
-def test_damped_solution_is_exact_far_from_and_bounded_at_singularities():
-    rng = np.random.default_rng(0)
-    J, v = rng.normal(size=(3, 4)), rng.normal(size=3)
-    np.testing.assert_allclose(damped_solve(J, v, 0.01, 0.05), np.linalg.pinv(J) @ v, atol=1e-9)
-    U, _, V = np.linalg.svd(J, full_matrices=False)
-    for sigma in (0.09, 0.05, 1e-2, 1e-4, 0.0):
-        near = U @ np.diag([1.0, 0.5, sigma]) @ V
-        lost = damped_solve(near, U[:, 2], 0.1, 0.05)
-        damping2 = 0.05**2 * (1 - sigma**2 / 0.1**2)
-        assert np.linalg.norm(lost) == pytest.approx(sigma / (sigma**2 + damping2), abs=1e-9)
-        assert np.linalg.norm(lost) <= 1 / 0.05
 
 
 def test_tolerances():

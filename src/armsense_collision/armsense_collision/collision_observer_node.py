@@ -34,6 +34,7 @@ from armsense_node.loop import (
 )
 from armsense_node.parameters import declare, LifecycleParameters, ModelParameters
 from armsense_node.payload import PayloadTopic
+from armsense_node.press import PressTopic
 from armsense_node.services import served
 
 CONTACT_TIME = 20_000_000   # [ns] from an event until its residual has settled
@@ -78,6 +79,7 @@ class CollisionObserverNode(LoopNode):
                                           optional=('joint_position', 'strain'), qos=qos)
         self._imu = ImuTopic(self, settings) if settings.imu else None
         self._payload = PayloadTopic(self, model)
+        self._press = PressTopic(self)
         self.answers = self._residuals = StreamPublisher(self, Residual, 'residual', model.n,
                                                          qos=qos, begin=False)
         self._collisions = self.create_publisher(Collision, 'collision', event_qos())
@@ -101,6 +103,7 @@ class CollisionObserverNode(LoopNode):
         motion = None if self._imu is None else self._imu.motion(now)
         if (model := self._payload.changed()) is not None:
             self._monitor.set_model(model)
+        self._monitor.press = self._press.press
         result = self._monitor.step(message.position, message.torque, message.joint_position,
                                     message.strain, message.enabled, dt, motion)
         if result.detection is not None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 import numpy as np
 from std_srvs.srv import Trigger
 
@@ -23,10 +23,13 @@ from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 from armsense.reaction.options import Phase
 from armsense.schema import quantity
+from armsense.types import Press
 from armsense.watch.collision_monitor import DetectionConfig, release_level
 from armsense_control.arm_stream import ArmStream, no_torque
 from armsense_control.controller_parameters import ControllerParameters
-from armsense_control.trajectory_action import Planning, TrajectoryAction
+from armsense_control.goal_action import Planning, Served
+from armsense_control.task_action import TaskAction
+from armsense_control.trajectory_action import TrajectoryAction
 from armsense_msgs.msg import ReactionState
 from armsense_msgs.srv import SetPayload, SetString
 from armsense_node.health import Health, Level
@@ -34,6 +37,8 @@ from armsense_node.lifecycle import LoopNode
 from armsense_node.loop import latched_qos, ReactiveLoop
 from armsense_node.parameters import declare
 from armsense_node.payload import payload_message, TOPIC
+from armsense_node.press import press_message
+from armsense_node.press import TOPIC as PRESS
 from armsense_node.services import served
 
 
@@ -94,10 +99,13 @@ class ControllerNode(LoopNode):
         self._tool_frame = model.tool_frame
         self._payload = self.create_publisher(InertiaStamped, TOPIC, latched_qos())
         self._payload.publish(payload_message(self._tool_frame, 0.0))   # nothing, after a restart
+        self._press = self.create_publisher(WrenchStamped, PRESS, latched_qos())
+        self._published_press: Press | None = None
         self._reaction_state = self.create_publisher(ReactionState, '~/reaction_state',
                                                      latched_qos())
-        self.action = TrajectoryAction(self, self.controller, model.joint_names,
-                                       lambda: self._instant, self._planning)
+        served_by = Served(self, self.controller, lambda: self._instant, self._planning)
+        self.action = TrajectoryAction(served_by, model.joint_names)
+        self.task_action = TaskAction(served_by, model)
         self.create_service(Trigger, '~/home', self._home)
         controller = self.controller
         self.create_service(Trigger, '~/hold', served(lambda _: controller.hold()))
@@ -119,6 +127,9 @@ class ControllerNode(LoopNode):
         self._instant = (message.stamp_ns, self.controller.time)   # one assignment: two threads
         self._arm.publish(command, message)
         self._publish_phase()
+        if (press := self.controller.press) is not self._published_press:
+            self._published_press = press
+            self._press.publish(press_message(press))
 
     def _publish_phase(self) -> None:
         controller = self.controller

@@ -7,7 +7,7 @@ import rclpy
 from rclpy.node import Node
 
 from armsense.errors import ArmsenseError
-from armsense_control.trajectory_action import LONGEST_WAIT, Planning
+from armsense_control.goal_action import LONGEST_WAIT, Planning
 from armsense_node.loop import BackgroundExecutor
 
 LONG = 10.0   # [s] only a planner that blocks the executor waits for it

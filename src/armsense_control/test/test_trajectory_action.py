@@ -14,7 +14,8 @@ from armsense.control import ArmState
 from armsense.control.motion_controller import MotionController
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
-from armsense_control import trajectory_action
+from armsense_control import goal_action
+from armsense_control.trajectory_action import TrajectoryAction
 
 MODEL = Arm.load('laas4')
 HOME = np.array(MODEL.config.home)
@@ -58,12 +59,12 @@ class Server:
     """The action of an arm that is always where it is led."""
 
     def __init__(self, monkeypatch):
-        monkeypatch.setattr(trajectory_action, 'ActionServer', lambda *args, **options: None)
+        monkeypatch.setattr(goal_action, 'ActionServer', lambda *args, **options: None)
         node = SimpleNamespace(create_subscription=lambda *args: None,
                                create_timer=lambda *args: None)
         self.controller = MotionController(MODEL)
-        self.action = trajectory_action.TrajectoryAction(
-            node, self.controller, MODEL.joint_names, lambda: (0, 0.0), self)
+        self.action = TrajectoryAction(
+            goal_action.Served(node, self.controller, lambda: (0, 0.0), self), MODEL.joint_names)
         self.controller.step(ArmState.rigid(HOME, np.zeros(4)), None, None, DT)
         self.unplanned, self.busy = [], False
         self._waiting = []                           # (coroutine, handle) of open goals

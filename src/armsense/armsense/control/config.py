@@ -37,6 +37,10 @@ class ControllerConfig:
     hold_torque: float = quantity(0.05, above=0, high=1, text='of the torque limits, beyond the '
                                   'weight; an arm that has given up presses with no more')
     longest_goal: float = quantity(600.0, unit='s', above=0, high=86400, text='of a trajectory')
+    target_timeout: float = quantity(0.1, unit='s', above=0, high=1, text='without a target for '
+                                     'the tool, then the arm brakes')
+    target_directions: tuple[str, ...] = quantity((), text='that such targets count in, of x y z '
+                                                  'rx ry rz; empty: as many as the arm can serve')
     home_speed: float = quantity(0.3, above=0, high=1, text='fraction of the velocity limits')
     reaction: ReactionOptions = field(default_factory=ReactionOptions)
 

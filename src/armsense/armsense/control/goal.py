@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from armsense.errors import ArmsenseError, BadValue
 from armsense.model import Arm
+from armsense.task import TaskGoal
 from armsense.trajectory import (
     check_motion,
     Clearance,
@@ -18,7 +19,7 @@ from armsense.trajectory import (
 )
 from armsense.trajectory.combined import entered
 from armsense.trajectory.tolerances import ErrorCode, ToleranceMonitor, Tolerances
-from armsense.types import Array, Reference
+from armsense.types import Array, Press, Reference
 
 START_TOLERANCE = 0.05   # [rad] between a trajectory's first point and where the arm is led
 ENTRY_TIME = 0.3         # [s] from the present motion onto a new trajectory
@@ -73,6 +74,7 @@ class Terms(NamedTuple):
     tolerances: Tolerances | None = None   # None: those of the configuration
     reaction: str | None = None            # to collisions during it; None: as chosen before
     allow_lasting: bool = False            # drive also while a contact lasts
+    press: Press | None = None             # touch something on purpose; the law `force` does it
 
 
 class Goal:
@@ -152,6 +154,15 @@ class Planner:
         if found:
             raise GoalRefused(ErrorCode.INVALID_GOAL, '; '.join(map(str, found)), found)
         return driven
+
+    def lead_tool(self, goal: TaskGoal, now: Reference) -> Trajectory:
+        """Joint motion of a goal for the tool from the present motion on."""
+        try:
+            trajectory = goal.plan(self.model, self._limits, self._clearance, now)
+        except ArmsenseError as error:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, str(error)) from error
+        self.check_length(trajectory.duration)
+        return trajectory
 
     def join(self, now: Reference, times: ArrayLike, positions: ArrayLike,
              velocities: ArrayLike | None, accelerations: ArrayLike | None) -> QuinticSpline:

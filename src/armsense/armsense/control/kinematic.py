@@ -4,7 +4,6 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from eigenpy import SelfAdjointEigenSolver
 import numpy as np
 
 from armsense.control.decentralised import PiVelocityGains
@@ -12,7 +11,8 @@ from armsense.control.law import Gain, Law
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity
-from armsense.types import ArmState, Array, Command, constant, Reference, TaskReference
+from armsense.task.kinematics import damped_solve
+from armsense.types import ArmState, Array, Command, constant, Reference
 
 
 class Kinematic(Law):
@@ -192,79 +192,37 @@ class KinematicCartesianGains(PiVelocityGains):
     """Outer loop on the tool position, inner loop on the joint velocities."""
 
     position: float = quantity(unit='1/s', low=0, high=200, text='K of the error decay')
-    null_space: float = quantity(0.5, unit='1/s', low=0, high=10, text='pull to the mid-range')
+    null_space: float = quantity(0.5, unit='1/s', low=0, high=10, text='pull to the reference')
     threshold: float = quantity(0.05, unit='m/rad', above=0, high=1,
                                 text='singular value below which damping sets in')
     damping: float = quantity(0.05, unit='m/rad', above=0, high=1)
 
 
 class KinematicCartesian(Kinematic):
-    """dq = J+ (dp_d + K (p_d - p)) + (1 - J+ J) k0 (q_mid - q), followed by the velocity loop.
+    """dq = J+ (dp_d + K (p_d - p)) + (1 - J+ J) (dq_d + k0 (q_d - q)), then the velocity loop.
 
-    Thesis 004, section 2.5.3, fig. 2.7. The task is the position of the tool's origin. J+ is
-    damped near singularities, where the tool then lags instead of the joints running away. Where
-    the reference is a motion of the joints, the tool follows theirs, and the freedom that is left
-    follows the joints themselves: dq_d + k0 (q_d - q) instead of the pull to the middle.
+    Thesis 004, section 2.5.3, fig. 2.7. The task is the position of the tool's origin, which
+    follows that of the joints' reference. J+ is damped near singularities, where the tool then
+    lags instead of the joints running away. The freedom that is left follows the joints.
     """
 
     name = 'kinematic_cartesian'
     Gains = KinematicCartesianGains
 
-    def __init__(self, model: Arm, gains: KinematicCartesianGains) -> None:
-        super().__init__(model, gains)
-        lower, upper = model.position_limits
-        self._middle = 0.5 * (lower + upper)
-
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
-        q, task, pull = state.q, reference.task, None
-        if task is None:
-            position, J = self.model.tool_kinematics(reference.q)
-            task = TaskReference(position, J.dot(reference.dq))
-            pull = reference.dq + self.gains.null_space * (reference.q - q)
-        velocity = self.drivetrain.motor(self.velocity(q, task, pull))
-        return self.follow(state, velocity.tolist(), self.zero, dt)
+        q = state.q
+        position, J = self.model.tool_kinematics(reference.q)
+        pull = reference.dq + self.gains.null_space * (reference.q - q)
+        velocity = self.velocity(q, position, J.dot(reference.dq), pull)
+        return self.follow(state, self.drivetrain.motor(velocity).tolist(), self.zero, dt)
 
-    def velocity(self, q: Array, task: TaskReference, pull: Array | None = None) -> Array:
+    def velocity(self, q: Array, goal: Array, speed: Array, pull: Array) -> Array:
         """Joint velocity that shall be driven at q [rad]: [rad/s], (n,).
 
-        `pull` is one for the null space; None: to the mid-range.
+        For the tool at a place [m] that moves at a speed [m/s], (3,) each; `pull` [rad/s], (n,),
+        is one for the null space.
         """
         gains: KinematicCartesianGains = self.gains
         position, J = self.model.tool_kinematics(q)   # J: (3, n)
-        dp = task.velocity + gains.position * (task.position - position)
-        if pull is None:
-            pull = gains.null_space * (self._middle - q)
-        dp -= J.dot(pull)
+        dp = speed + gains.position * (goal - position) - J.dot(pull)
         return pull + damped_solve(J, dp, gains.threshold, gains.damping)
-
-
-def damped_solve(J: Array, v: Array, threshold: float, damping: float) -> Array:
-    """Smallest dq with J dq = v, bounded at singularities, (n,).
-
-    J^T (J J^T + lambda^2 I)^-1 v with lambda^2 = damping^2 (1 - (sigma / threshold)^2) below the
-    threshold of the smallest singular value sigma and zero above it: exact where the arm is
-    dexterous, and no larger than |v| / min(threshold, damping) anywhere.
-    """
-    A = J.dot(J.T)
-    (a, b, c), (_, d, e), (_, _, f) = A.tolist()
-    # Adjugate and determinant: for three by three far cheaper than any factorisation.
-    u, w, z = d * f - e * e, c * e - b * f, b * e - c * d
-    det, trace = a * u + b * w + c * z, a + d + f
-    # The smallest eigenvalue is at least 4 det / trace^2.
-    if 4.0 * det <= (threshold * trace) ** 2:
-        return _damped(J, A, v, threshold, damping)
-    x, y, s = (v / det).tolist()
-    solution = np.array((u * x + w * y + z * s,
-                         w * x + (a * f - c * c) * y + (b * c - a * e) * s,
-                         z * x + (b * c - a * e) * y + (a * d - b * b) * s))
-    return np.asarray(solution.dot(J))
-
-
-def _damped(J: Array, A: Array, v: Array, threshold: float, damping: float) -> Array:
-    """`damped_solve` from the eigenvalues of A = J J^T, where the arm may be near singular."""
-    eigen = SelfAdjointEigenSolver(A)
-    values, vectors = eigen.eigenvalues(), eigen.eigenvectors()   # ascending; columns
-    sigma2 = max(float(values[0]), 0.0)
-    if sigma2 < threshold**2:
-        values = values + damping**2 * (1.0 - sigma2 / threshold**2)
-    return np.asarray(vectors.dot(vectors.T.dot(v) / values).dot(J))

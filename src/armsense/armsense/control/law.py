@@ -49,6 +49,9 @@ class Law(ABC):
         """Called while the arm lets go of what it presses against: keep its weight alone."""
         self.halt(state)
 
+    def feel(self, residual: Array | None) -> None:  # noqa: B027 (most laws do not)
+        """Hear of the external torque [Nm], (n,), before each step; None: unknown."""
+
     def feedback(self, state: ArmState) -> tuple[Array, Array]:
         """What the law compares the reference with: [rad], [rad/s], (n,) each."""
         return self.drivetrain.joint(state.theta), self.drivetrain.joint(state.dtheta)

@@ -86,6 +86,15 @@ class Limiter:
         return Command(position, zero, zero, zero, kd, zero)
 
 
+def too_heavy(model: Arm, limits: Limits, q: Array) -> str:
+    """Which motor could not hold an arm at q [rad], (n,); empty: they all can."""
+    weight = np.abs(model.gravity_torque(q))
+    return next((f'{joint} would have to hold {torque:.3g} Nm where the arm is; it has '
+                 f'{most:.3g} Nm' for joint, torque, most in zip(
+                     limits.joints, weight, limits.torque, strict=True)
+                 if not torque <= most), '')
+
+
 def _share(torque: float, feedback: float, limit: float) -> float:
     """Part of the feedback that fits beside the feed-forward torque, 0 to 1."""
     room = limit - torque if feedback > 0.0 else -limit - torque

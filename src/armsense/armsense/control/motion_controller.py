@@ -1,10 +1,11 @@
 """Goals, laws and reactions of one arm; the controller nodes wrap it thinly.
 
 `step` and `rest` belong to the thread of the control loop (`motion_cycle`). The methods here may
-be called from any other thread. `follow`, `follow_waypoints` and `home` plan in the thread that
-calls them, one after the other, with a model of their own; all others return at once and never
-wait for planning. What they decide goes into a queue that the next `step` empties. What is being
-planned when the arm is told to hold, hits something or loses its motors never begins.
+be called from any other thread. `follow`, `follow_waypoints`, `follow_task_path` and `home` plan
+in the thread that calls them, one after the other, with a model of their own; all others return at
+once and never wait for planning. What they decide goes into a queue that the next `step` empties.
+What is being planned when the arm is told to hold, hits something or loses its motors never
+begins.
 
 A goal is planned from where the arm will be led when it begins: an arm at rest stays there, and
 of one in motion the trajectory is known. So all that is driven was checked. Where the planning
@@ -21,21 +22,22 @@ from numpy.typing import ArrayLike
 from armsense.control.config import ControllerConfig
 from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalRefused, GoalStatus, Planner, Terms
-from armsense.control.motion_cycle import MotionCycle
+from armsense.control.limiter import too_heavy
+from armsense.control.motion_cycle import MotionCycle, NO_TERMS
 from armsense.control.trajectory_queue import Segment
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.reaction.options import known_strategy
+from armsense.task import TaskGoal, TaskTarget
 from armsense.trajectory import Clearance, ErrorCode, point_to_point, Tolerances, Trajectory
 from armsense.trajectory.stopping import stop_on_path
-from armsense.types import Array, Reference
+from armsense.types import Array, Press, Reference
 from armsense.watch.collision_monitor import release_level
 
 LEAD = 0.05              # [s] that the loop may need to take what was planned
 ALLOWANCE = 0.1          # [s] for planning while the arm moves, and per second of the trajectory:
 ALLOWANCE_RATE = 0.005
 LONGEST_ALLOWANCE = 0.5  # [s] better to stop than to drive on for longer
-NO_TERMS = Terms()
 
 
 class Entry(NamedTuple):
@@ -104,6 +106,29 @@ class MotionController(MotionCycle):
         return self._plan(join, duration, Terms(tolerances, reaction, allow_lasting), status,
                           ordered, start)
 
+    def follow_task_path(self, goal: TaskGoal, tolerances: Tolerances | None = None,
+                         reaction: str | None = None, allow_lasting: bool = False,
+                         press: Press | None = None, status: GoalStatus | None = None,
+                         ordered: int | None = None) -> GoalStatus:
+        """Lead the tool along poses; the rest is as for `follow`.
+
+        What the tool cannot reach is refused with the reason, before anything moves. With `press`
+        the law `force` presses it against something meanwhile.
+        """
+        duration = float(np.max(goal.times, initial=0.0))
+        self._planner.check_length(duration, len(goal.poses))
+        return self._plan(lambda now: self._planner.lead_tool(goal, now), duration,
+                          Terms(tolerances, reaction, allow_lasting or press is not None, press),
+                          status, ordered)
+
+    def target(self, target: TaskTarget) -> None:
+        """Lead the tool to a target, until another comes or none comes for `target_timeout`.
+
+        Targets replace goals; goals are refused while targets come. After a collision, `hold` or a
+        fault they are ignored until none has come for a while: `refused_targets` says why.
+        """
+        self._tool.offer(target)
+
     def home(self, ordered: int | None = None) -> GoalStatus:
         """To the home position, from rest; `ordered` as in `follow`."""
         now = self._ready()
@@ -151,7 +176,7 @@ class MotionController(MotionCycle):
         model = self._base_model.with_payload(mass, center, inertia)
         home = model.config.home
         q = self.state.q if self.state is not None else np.array(home) if home else None
-        if q is not None and (why := self._too_heavy(model, q)):
+        if q is not None and (why := too_heavy(model, self.limits, q)):
             raise ArmsenseError(f'a payload of {mass:g} kg: {why}')
         self._planner.model = model.replace()
         self._requests.append(lambda: self._begin_model(model))
@@ -180,8 +205,19 @@ class MotionController(MotionCycle):
 
     @property
     def moving(self) -> bool:
-        """A trajectory is being driven, or waits for its time."""
-        return self._queue.moving
+        """A trajectory is being driven or waits for its time, or targets lead the tool."""
+        return self._queue.moving or self._tool.leads
+
+    @property
+    def press(self) -> Press | None:
+        """Contact on purpose, now; None: every contact is a collision."""
+        reference = self.reference
+        return None if reference is None else reference.press
+
+    @property
+    def refused_targets(self) -> str:
+        """Why targets for the tool are ignored; empty: they are not."""
+        return self._tool.refused
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -191,6 +227,9 @@ class MotionController(MotionCycle):
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'no state of the arm has arrived yet')
         if why := self._why_not(terms):
             raise GoalRefused(ErrorCode.INVALID_GOAL, why)
+        if self._tool.leads:
+            raise GoalRefused(ErrorCode.INVALID_GOAL, 'targets for the tool lead the arm: goals '
+                              'wait until none comes any more')
         if self.law_name == Float.name:
             raise GoalRefused(ErrorCode.INVALID_GOAL, 'a hand leads the arm: float follows no '
                               'trajectory; switch to another law first')

@@ -11,14 +11,18 @@ from armsense.control.config import ControllerConfig
 from armsense.control.dynamic import Float
 from armsense.control.goal import Goal, GoalStatus, Terms
 from armsense.control.law import Law
-from armsense.control.limiter import Limiter
+from armsense.control.limiter import Limiter, too_heavy
+from armsense.control.task_space import Force
+from armsense.control.tool_lead import ToolLead
 from armsense.control.trajectory_queue import MOTORS_OFF, Segment, TrajectoryQueue
 from armsense.model import Arm
 from armsense.reaction.machine import ReactionMachine
 from armsense.reaction.options import Directive, Phase
+from armsense.task import Servo, TaskKinematics
 from armsense.trajectory import Clearance, ErrorCode, Guard, Limits
 from armsense.types import ArmState, Array, Collision, Command, Reference
 
+NO_TERMS = Terms()
 LAG = 0.1   # [s] by which an arm in motion may be late without having been left behind
 REMEDY = ('take it away, tell what the arm carries (set_payload), zero the load cells if their '
           'load has changed, or allow it for one goal (contact=allowed)')
@@ -39,6 +43,8 @@ class MotionCycle:
         self._queue = TrajectoryQueue(config, self.limits, self.reaction, guard)
         self._letting_go = LettingGo(config, self.limits, self._laws)
         self._limiter = Limiter(model, self.limits)
+        kinematics = TaskKinematics(self._laws.model, config.target_directions)
+        self._tool = ToolLead(Servo(kinematics, self.limits, guard), config.target_timeout)
         self._requests: deque[Callable[[], None]] = deque()   # of the other thread
         self._accepted: deque[Goal] = deque()        # there, and not taken yet
         self.overtakings = 0                         # what was asked for before the last is void
@@ -85,6 +91,7 @@ class MotionCycle:
         """The motors are off: start anew where the arm then is. Only for the loop's thread."""
         self._refuse_accepted(MOTORS_OFF)            # not to be driven when they are on again
         self._overtake(MOTORS_OFF)
+        self._tool.stop(MOTORS_OFF)
         self._queue.clear()
         self._letting_go.arm()
         self.reference = self._command = None
@@ -92,8 +99,9 @@ class MotionCycle:
 
     def _drive(self, state: ArmState, residual: Array | None, collision: Collision | None,
                dt: float) -> Command:
-        before = self.phase
         led = self.law_name == Float.name
+        self._heed_targets(led)
+        before = self.phase
         if led:   # the hand that leads the arm is no collision
             collision = None
             self.reaction.led_to(state.q)
@@ -114,9 +122,10 @@ class MotionCycle:
             self._letting_go.end()
         self._use_law(directive, state, reference)
         self.planned = directive.reference is None and not (
-            led or self._letting_go.active or self._queue.abrupt)
+            led or self._letting_go.active or self._queue.abrupt or self._tool.leads)
         self.reference = reference
         laws = self._laws
+        laws.law.feel(residual)
         command = laws.switcher.apply(laws.law.step(state, reference, dt), dt)
         limited = self._limiter.apply(command, state)
         self.saturated = limited.saturated
@@ -126,14 +135,33 @@ class MotionCycle:
         return limited.command
 
     def _next_reference(self, state: ArmState, led: bool, dt: float) -> Reference:
-        """Of the queue; an arm that was lost is led from where it is."""
+        """Of targets for the tool or the queue; an arm that was lost is led from where it is."""
         assert self.reference is not None
         queue = self._queue
+        if self._tool.leads:
+            reference = self._tool.step(dt)
+            self.reaction.record(reference, dt)
+            return reference
         reference = queue.next_reference(self.reference, state.q, led, self.time, dt)
         if queue.lost:
             queue.lost = False
             reference = self._start_from(state)
         return reference
+
+    def _heed_targets(self, led: bool) -> None:
+        """Begin to follow targets for the tool, or come to rest where none comes any more."""
+        tool, now = self._tool, self.time
+        tool.look(now)
+        if tool.leads and tool.silent(now):
+            tool.stop('')
+            self._give_up('no target for the tool comes any more', anew=True)
+        elif tool.waits(now):
+            assert self.reference is not None
+            if why := 'a hand leads the arm' if led else self._why_not(NO_TERMS):
+                return tool.stop(why)
+            self._overtake('targets for the tool lead the arm')
+            self._queue.give_to_tool()
+            tool.begin(self.reference)
 
     def _let_go(self, reference: Reference, state: ArmState, dt: float) -> Reference:
         letting_go = self._letting_go
@@ -155,6 +183,7 @@ class MotionCycle:
             self._laws.halt(state)
             self._letting_go.arm()
             self._overtake(f'the controller is reacting: {self.reaction.explanation}')
+            self._tool.stop(self._overtaken_by)
             self._queue.interrupt(self.time)
         if directive.resume:
             assert directive.reference is not None
@@ -185,6 +214,7 @@ class MotionCycle:
         self.reaction.fault(text)
         self._refuse_accepted(text)
         self._overtake(text)
+        self._tool.stop(text)
         self._queue.fail(text)
 
     def _refuse_accepted(self, why: str) -> None:
@@ -204,16 +234,8 @@ class MotionCycle:
 
     def _check_weight(self, state: ArmState) -> None:
         """Do not drive a load that was told while nobody knew where the arm is."""
-        if why := self._too_heavy(self._laws.model, state.q):
+        if why := too_heavy(self._laws.model, self.limits, state.q):
             self._fail(f'the payload that was told: {why}')
-
-    def _too_heavy(self, model: Arm, q: Array) -> str:
-        """Which motor could not hold an arm at q [rad], (n,); empty: they all can."""
-        weight = np.abs(model.gravity_torque(q))
-        return next((f'{joint} would have to hold {torque:.3g} Nm where the arm is; it has '
-                     f'{most:.3g} Nm' for joint, torque, most in zip(
-                         self.limits.joints, weight, self.limits.torque, strict=True)
-                     if not torque <= most), '')
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -239,7 +261,7 @@ class MotionCycle:
             goal.status.finish(ErrorCode.INVALID_GOAL, self._overtaken_by)
         else:
             self._queue.add(Segment(max(begin or 0.0, self._last_time), goal.trajectory, goal,
-                                     terms.reaction))
+                                     terms.reaction, terms.press))
 
     def _take_stop(self, segment: Segment, planned: int) -> None:
         """Stop for a goal that is being planned."""
@@ -252,6 +274,8 @@ class MotionCycle:
             return f'the controller is {self.phase.value}: {self.reaction.explanation}'
         if self._letting_go.active:                  # where it will be is not known yet
             return 'the arm lets go of what it pressed against; try again in a moment'
+        if terms.press is not None and self.law_name != Force.name:
+            return f'to press needs the law {Force.name}; it is {self.law_name}'
         lasting = self.lasting                       # one reading: two threads
         reacts = self.reaction.strategy_of(terms.reaction) != 'ignore'
         if lasting and reacts and not terms.allow_lasting:
@@ -263,7 +287,9 @@ class MotionCycle:
         if status is None or (goal is not None and goal.status is status):
             if status is not None and self._queue.goal_waits:
                 return                               # replaced in a moment; that one goes on
-            if self._queue.unfinished:
+            if self._tool.leads:
+                self._give_up('cancelled', anew=True)
+            elif self._queue.unfinished:
                 self._give_up('cancelled', leads=self.phase in (Phase.TRACKING, Phase.RESUMING))
         elif status.active:                          # planned or waiting; it never begins
             status.finish(ErrorCode.SUCCESSFUL, 'cancelled', cancelled=True)
@@ -272,7 +298,7 @@ class MotionCycle:
     def _begin_hold(self) -> None:
         if self.phase is not Phase.SAFE:
             _, reference = self._present
-            led = self.phase in (Phase.REACTING, Phase.VERIFYING) or (
+            led = self._tool.leads or self.phase in (Phase.REACTING, Phase.VERIFYING) or (
                 self.phase is Phase.HOLDING and bool(reference.dq.any()))
             self._give_up('the arm was told to hold', anew=led)
             self.reaction.new_goal()
@@ -285,6 +311,7 @@ class MotionCycle:
         """
         state, reference = self._present
         queue = self._queue
+        self._tool.stop(text)
         again = queue.given_up and not queue.moving   # it would sink once more
         queue.stop(self.time, text)
         queue.given_up = True
@@ -308,6 +335,7 @@ class MotionCycle:
         self.law_name = law.name
         if law.name == Float.name:
             self._overtake('a hand leads the arm')
+            self._tool.stop(self._overtaken_by)
             self._queue.give_to_hand()
         if law is not self._laws.law and self.phase is not Phase.SAFE:
             self._laws.change(law, *self._present)

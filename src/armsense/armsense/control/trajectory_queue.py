@@ -13,7 +13,7 @@ from armsense.trajectory import Brake, Chain, ErrorCode, Guard, Limits, point_to
 from armsense.trajectory.limits import REST
 from armsense.trajectory.reference import Trajectory
 from armsense.trajectory.stopping import stop_on_path
-from armsense.types import Array, Reference
+from armsense.types import Array, Press, Reference
 
 RESUME_RAMP = 0.3    # [s]
 SOFT_STOP = 0.1      # [s]
@@ -30,6 +30,7 @@ class Segment(NamedTuple):
     trajectory: Trajectory
     goal: Goal | None = None       # None: it only brings the arm to rest
     strategy: str | None = None    # reaction during the goal
+    press: Press | None = None     # on purpose, during the goal
 
     def sample(self, now: float) -> Reference:
         return self.trajectory.sample(now - self.begin)
@@ -83,10 +84,12 @@ class TrajectoryQueue:
         if segment is None:
             if led:
                 return Reference.at_rest(self._limits.inside(q))
-            return Reference.at_rest(held.q) if held.dq.any() else held
+            over = held.dq.any() or held.press is not None
+            return Reference.at_rest(held.q) if over else held
         reference, t = segment.sample(now), now - segment.begin
         if segment.goal is not None:
             segment.goal.watch(t, reference, q)
+            reference = reference._replace(press=segment.press)
             self._end_goal(segment.goal, q)
         else:
             reference = self._inside(reference)
@@ -151,6 +154,12 @@ class TrajectoryQueue:
                 return brake
         self.abrupt = True
         return Brake(motion, replace(limits, jerk=ABRUPT * limits.jerk))
+
+    def give_to_tool(self) -> None:
+        """End the goals: targets for the tool lead the arm from now on."""
+        self._drop(ErrorCode.INVALID_GOAL, 'replaced by targets for the tool', preempted=True)
+        self.interrupted, self.given_up = None, False
+        self._reaction.new_goal()
 
     def give_to_hand(self) -> None:
         """End the goals: a hand leads the arm, which shall not go on by itself."""
@@ -252,10 +261,11 @@ class TrajectoryQueue:
         if not goal.status.succeeded or ((away > watched) & (watched > 0.0)).any():
             self.given_up = self.lost = True
 
-    def _drop(self, code: ErrorCode, text: str, *, cancelled: bool = False) -> None:
+    def _drop(self, code: ErrorCode, text: str, *, cancelled: bool = False,
+              preempted: bool = False) -> None:
         """End all goals; nothing leads the arm any more."""
-        self._end_waiting(0.0, code, text, cancelled=cancelled)
-        self.finish(code, text, cancelled=cancelled)
+        self._end_waiting(0.0, code, text, cancelled=cancelled, preempted=preempted)
+        self.finish(code, text, cancelled=cancelled, preempted=preempted)
         self._now = None
 
     def _end_waiting(self, begin: float, code: ErrorCode, text: str, *, cancelled: bool = False,

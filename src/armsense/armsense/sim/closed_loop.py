@@ -121,6 +121,7 @@ class ClosedLoop:
     def _watch(self, reading: Reading, enabled: bool) -> MonitorResult | None:
         if self.monitor is None:
             return None
+        self.monitor.press = self.controller.press
         result = self.monitor.step(reading.position, reading.torque, reading.joint_position,
                                    reading.strain, enabled, self.dt)
         self._residual = result.filtered if result.valid else None

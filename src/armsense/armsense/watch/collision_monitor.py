@@ -39,8 +39,9 @@ from armsense.model.base_motion import BaseMotion
 from armsense.observer import FilterOptions, LIKELIHOOD, make_observer, ObserverOptions
 from armsense.observer.observer import DEFAULT_OPTIONS
 from armsense.schema import quantity
-from armsense.types import ArmState, Array, Flags
+from armsense.types import ArmState, Array, Flags, Press
 from armsense.watch.state_estimator import StateEstimator, VelocityOptions
+from armsense.watch.wanted_contact import explained_torque
 
 # Once a collision is certain, less than a threshold tells which joints it loads; but a joint
 # beyond the contact shows a few per cent of a hard impact, through errors of the mass matrix.
@@ -154,6 +155,7 @@ class CollisionMonitor:
         self.onsets = self._make_onsets() if name == LIKELIHOOD else None
         self._free = np.zeros(model.n, bool)
         self._enabled = False
+        self.press: Press | None = None   # contact on purpose; set it whenever it changes
         self.valid = False     # the last residual counts: the observer is sure and the motors on
         self._capsules = link_capsules(model)
         self._links = touchable(model, self._capsules)
@@ -196,8 +198,13 @@ class CollisionMonitor:
         detection = isolation = None
         lasting, lasts_for = self._free, 0.0
         if self.valid:
-            onset = None if self.onsets is None else self._onset(state, motion, dt)
-            detection = self.detector.step(residual, dq, dt, onset=onset)
+            onset, unexplained = None, residual
+            if self.press is not None:      # the test of onsets does not know what is wanted
+                unexplained = residual - explained_torque(self.model, q, residual, self.press,
+                                                          self.detector.threshold)
+            elif self.onsets is not None:
+                onset = self._onset(state, motion, dt)
+            detection = self.detector.step(unexplained, dq, dt, onset=onset)
             lasting, lasts_for = self.detector.lasting, self.detector.lasts_for
         else:
             self.detector.pass_time(dt)
