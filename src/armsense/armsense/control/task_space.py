@@ -16,6 +16,7 @@ from armsense.schema import quantity, spread
 from armsense.task import TaskKinematics
 from armsense.types import ArmState, Array, Command, Press, Reference, torque_command
 
+REGULAR = 1e-9    # [m^2/rad^2] so that a singular pose can be solved
 LIGHTEST = 1e-3   # [1/kg] of the tool's mobility: near a singularity its mass has no bound
 
 
@@ -46,6 +47,7 @@ class TaskPd(Law):
         self.kinematics = TaskKinematics(model, gains.directions)
         m = len(self.kinematics.directions)
         self._K = np.diag(spread(f'{self.name}.stiffness', gains.stiffness, m))
+        self._D = np.diag(spread(f'{self.name}.damping', gains.damping, m))
         self._posture, self._drag = self.gain('posture'), self.gain('posture_damping')
 
     def step(self, state: ArmState, reference: Reference, dt: float) -> Command:
@@ -64,8 +66,7 @@ class TaskPd(Law):
         return np.asarray(J @ (reference.dq - state.dq))
 
     def _damping(self, state: ArmState, J: Array) -> Array:
-        m = len(self.kinematics.directions)
-        return np.diag(spread(f'{self.name}.damping', self.gains.damping, m))
+        return self._D
 
     def _ahead(self, state: ArmState, reference: Reference) -> Array:
         """Torque that needs no error [Nm], (n,)."""
@@ -75,7 +76,9 @@ class TaskPd(Law):
         """Torque of the joints' own errors that does nothing to the tool at rest [Nm], (n,)."""
         torque = (self._posture * (reference.q - state.q)
                   + self._drag * (reference.dq - state.dq))
-        return np.asarray(torque - J.T @ (np.linalg.pinv(J.T, rcond=1e-2) @ torque))
+        square = J @ J.T
+        square.flat[::len(square) + 1] += REGULAR
+        return np.asarray(torque - J.T @ np.linalg.solve(square, J @ torque))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +102,7 @@ class CartesianImpedance(TaskPd):
 
     def __init__(self, model: Arm, gains: CartesianImpedanceGains) -> None:
         super().__init__(model, gains)
-        self._ratio = spread(f'{self.name}.damping', gains.damping,
-                             len(self.kinematics.directions))
+        self._ratio = self._D.diagonal()
         self.set_model(model)
 
     def set_model(self, model: Arm) -> None:
