@@ -198,12 +198,9 @@ class CollisionMonitor:
         detection = isolation = None
         lasting, lasts_for = self._free, 0.0
         if self.valid:
-            onset, unexplained = None, residual
-            if self.press is not None:      # the test of onsets does not know what is wanted
-                unexplained = residual - explained_torque(self.model, q, residual, self.press,
-                                                          self.detector.threshold)
-            elif self.onsets is not None:
-                onset = self._onset(state, motion, dt)
+            unexplained = residual if self.press is None else residual - explained_torque(
+                self.model, q, residual, self.press, self.detector.threshold)
+            onset = None if self.onsets is None else self._onset(state, motion, dt)
             detection = self.detector.step(unexplained, dq, dt, onset=onset)
             lasting, lasts_for = self.detector.lasting, self.detector.lasts_for
         else:
@@ -218,9 +215,12 @@ class CollisionMonitor:
                              NO_STATISTIC if self.onsets is None else self.onsets.statistic)
 
     def _onset(self, state: ArmState, motion: BaseMotion | None, dt: float) -> Onset | None:
-        """A torque that began; while a contact lasts or the base moves, residuals alone decide."""
+        """A torque that began.
+
+        While a contact lasts or is wanted, or the base moves, residuals alone decide.
+        """
         assert self.onsets is not None
-        if self.detector.tripped or motion is not None:
+        if self.detector.tripped or motion is not None or self.press is not None:
             self.onsets.reset()
             return None
         return self.onsets.step(state, dt)
