@@ -1,12 +1,16 @@
 """The 1 kHz loop between processes: armsense_node.loop against rclpy's executor.
 
-Five runs of the same length:
+Runs of the same length:
 
 - ours: driver and controller on our loop; the driver takes the newest command at its next tick;
 - waking: the same, but the driver waits for each answer, to see the round trip;
 - ordinary: like waking, without privileges (`realtime:=false`, as where the arm is simulated);
 - stock: the same two written with timer, subscription and `rclpy.spin`;
 - chain: driver, controller, observer and base reaction on our loop.
+
+Then the nodes of an arm as they are (laas4, simulated boards in a process of their own, pushed and
+feeling it), in many processes and in one (`process:=one`), by the clock and in lock-step; and what
+a step of every law costs over the bare Pinocchio calls.
 
 Ours run as on a real arm: with `realtime:=true` (SCHED_FIFO, where the system allows it) and each
 process on one core (`cpu`). Only messages are exchanged, nothing is computed. Beside the pairs a
@@ -27,18 +31,25 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import Any, NamedTuple
 
+from armsense.control.config import ControllerConfig
+from armsense.model import Arm
 from armsense_bringup.workspace.own_domain import free_domain
+from bench.control_cost import step_costs
+from bench.cpu_time import busy_seconds, cpu_seconds
+from bench.live_arm import NotMeasured, run_live, run_lockstep
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parent.parent
-TICK = os.sysconf('SC_CLK_TCK')  # [1/s] unit of the kernel's accounts
 START_LIMIT = 60.0  # [s]
 CHAIN = ('driver', 'controller', 'observer', 'base_reaction')
 DOMAIN = free_domain()
+ARM = 'laas4'
+ROUNDS = 200   # of the cost of each law
 
 
 class Role(NamedTuple):
@@ -80,9 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--json', action='store_true', help='JSON object as the last line')
     parser.add_argument('--no-realtime', action='store_true', help='ask for no SCHED_FIFO')
     options = parser.parse_args(argv)
+    nodes = measure_nodes()
     runs = {name: measure(roles, options.seconds, not options.no_realtime and name != 'ordinary')
             for name, roles in RUNS.items()}
-    result = summarise(options.seconds, runs)
+    result = {**summarise(options.seconds, runs), **nodes}
     emit('1 kHz between processes (CPU: percent of one core)', COLUMNS, table(result), result,
          options.json, notes(result))
     return 0
@@ -93,12 +105,13 @@ def measure(roles: Sequence[Role], seconds: float, realtime: bool) -> Run:
     with contextlib.ExitStack() as stack:
         processes = {role.name: stack.enter_context(started(role, realtime, k))
                      for k, role in enumerate(roles)}
-        wait_for_begin(processes['driver'])
+        for name, process in processes.items():
+            wait_for_begin(name, process)
         pids = {name: process.pid for name, process in processes.items()}
         before, all_before, begin = cpu_seconds(pids), busy_seconds(), time.monotonic()
         time.sleep(seconds)
         after, all_after, end = cpu_seconds(pids), busy_seconds(), time.monotonic()
-        figures = {name: finish(process) for name, process in processes.items()}
+        figures = {name: finish(name, process) for name, process in processes.items()}
     used = {name: 100.0 * (after[name] - before[name]) / (end - begin) for name in pids}
     others = 100.0 * (all_after - all_before) / (end - begin) - sum(used.values())
     return Run(used, figures, max(others, 0.0))
@@ -122,7 +135,8 @@ def started(role: Role, realtime: bool, number: int) -> Iterator[subprocess.Pope
         process.wait()
 
 
-def wait_for_begin(process: subprocess.Popen[str]) -> None:
+def wait_for_begin(name: str, process: subprocess.Popen[str]) -> None:
+    """Until a role streams: one that is interrupted before has nothing to report."""
     assert process.stdout is not None
     watchdog = threading.Timer(START_LIMIT, process.kill)
     watchdog.start()
@@ -131,29 +145,30 @@ def wait_for_begin(process: subprocess.Popen[str]) -> None:
     finally:
         watchdog.cancel()
     if line != 'begin\n':
-        raise SystemExit(f'bench loop: the driver got no answers within {START_LIMIT:.0f} s')
+        raise NotMeasured(f'bench loop: {name} did not begin within {START_LIMIT:.0f} s')
 
 
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+def finish(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
     """Interrupts a role and returns what it reports."""
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=START_LIMIT)
+    if not out:
+        raise NotMeasured(f'bench loop: {name} ended with {process.returncode} and no report')
     return dict(json.loads(out.splitlines()[-1]))
 
 
-def cpu_seconds(pids: dict[str, int]) -> dict[str, float]:
-    """User and system time of each process, all its threads."""
-    seconds = {}
-    for name, pid in pids.items():
-        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
-        seconds[name] = (int(fields[11]) + int(fields[12])) / TICK
-    return seconds
-
-
-def busy_seconds() -> float:
-    """Time that all cores were busy, for us or (stolen) for other virtual machines."""
-    fields = [int(f) for f in Path('/proc/stat').read_text().splitlines()[0].split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) / TICK  # without idle and waiting for disks
+def measure_nodes() -> dict[str, Any]:
+    """The nodes of an arm in one process beside many, in one run."""
+    many, one = (run_live(ARM, process, base=True) for process in ('many', 'one'))
+    with tempfile.TemporaryDirectory() as folder:
+        (slow, streams), (fast, same) = (run_lockstep(ARM, process, Path(folder))
+                                         for process in ('many', 'one'))
+    laws = ControllerConfig.of(Arm.load(ARM)).laws
+    return {
+        'one': {**one._asdict(), 'share_of_many': one.cpu_percent / many.cpu_percent},
+        'many': many._asdict(), 'lockstep_speedup': slow / fast, 'identical': streams == same,
+        'step_ratio': {law: cost.ratio for law, cost in
+                       step_costs(ARM, list(laws), ROUNDS).items()}}
 
 
 def summarise(seconds: float, runs: dict[str, Run]) -> dict[str, Any]:
@@ -203,6 +218,11 @@ def table(result: dict[str, Any]) -> Iterator[list[Any]]:
     cpu = chain['cpu_percent']
     yield ['chain of four', cpu['driver'], cpu['controller'], result['chain_cpu_percent'],
            None, None, chain['missed_percent'], None, chain['others_cpu_percent']]
+    for name in ('many', 'one'):
+        nodes = result[name]
+        yield [f'nodes of an arm, process:={name}', None, None, nodes['cpu_percent'],
+               nodes['command_us']['p50'], nodes['command_us']['p99'], nodes['missed_percent'],
+               None, None]
 
 
 def pair_row(text: str, pair: dict[str, Any]) -> list[Any]:
@@ -215,6 +235,11 @@ def notes(result: dict[str, Any]) -> Iterator[str]:
     yield (f'{result["cpu_ratio"]:.1f} times less CPU than rclpy\'s executor, '
            f'{result["cpu_ratio_per_tick"]:.1f} times less per tick; in the chain '
            f'{result["chain"]["answered_percent"]:.1f} % of the commands were in time')
+    one = result['one']
+    yield (f'one process needs {100.0 * one["share_of_many"]:.0f} % of the CPU of many; a '
+           f'collision is told {one["event_us"]["p50"]:.0f} us after its state, p99 '
+           f'{one["event_us"]["p99"]:.0f} us; lock-step is {result["lockstep_speedup"]:.1f} times '
+           f'as fast, {"with" if result["identical"] else "but NOT with"} the same bytes')
     privileges = result['privileges']
     fifo = bool(privileges and privileges['fifo'])
     yield (f'our loops under {"SCHED_FIFO" if fifo else "ordinary scheduling"}, bound to one core '

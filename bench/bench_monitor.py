@@ -29,7 +29,7 @@ from armsense_bringup.launch.plan import load
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_bringup.workspace.own_domain import keep_apart
 from armsense_node.health import Health, parts_of
-from bench.bench_loop import busy_seconds, cpu_seconds
+from bench.cpu_time import busy_seconds, cpu_seconds
 from bench.report import emit
 
 ROOT = Path(__file__).resolve().parents[1]

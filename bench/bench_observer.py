@@ -20,7 +20,7 @@ from armsense.sim.campaign.individual import Individual, Recorder, Variation
 from armsense.watch import Tape, watch
 from armsense.watch.collision_monitor import CollisionMonitor
 from bench.bench_observer_step import measure
-from bench.observer_live import stamp_to_event
+from bench.live_arm import run_live
 from bench.report import emit
 
 REPEAT = 5
@@ -38,7 +38,8 @@ def main() -> None:
     observer = CollisionMonitor(model).config.observer
     ratios: Any = steps['step_ratio']
     tape = record_free(Individual(model, Variation(), 1), options.seconds, 1)
-    live = stamp_to_event(options.arm) if options.live else None
+    live = {key: 1e-3 * value for key, value in run_live(options.arm).event_us.items()
+            } if options.live else None
     result = {
         'step_ratio': ratios[observer],
         'stamp_to_event_ms': live or {'p50': None, 'p99': None},

@@ -125,6 +125,7 @@ class Answering(Node):
     def __init__(self, name: str, msg_type: Any, topic: str) -> None:
         super().__init__(name)
         self.output = StreamPublisher(self, msg_type, topic, N)
+        self.begun = False
         self.loop = ReactiveLoop(subscribe_states(self), self.step)
 
     def step(self, state: Any) -> None:
@@ -133,6 +134,9 @@ class Answering(Node):
         answer.stamp_ns = state.stamp_ns
         self.fill(answer, state)
         self.output.publish()
+        if not self.begun:
+            self.begun = True
+            say('begin')
 
     def fill(self, answer: Any, state: Any) -> None:
         raise NotImplementedError

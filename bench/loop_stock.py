@@ -71,6 +71,7 @@ class Driver(Node):
 class Controller(Node):
     def __init__(self) -> None:
         super().__init__('controller')
+        self.begun = False
         self.publisher = self.create_publisher(MotorCommands, 'motor_commands', stream_qos())
         self.create_subscription(MotorStates, 'motor_states', self.on_state, stream_qos())
 
@@ -85,6 +86,9 @@ class Controller(Node):
         message.kd = [0.1] * N
         message.ki = [0.0] * N
         self.publisher.publish(message)
+        if not self.begun:
+            self.begun = True
+            say('begin')
 
     def report(self) -> None:
         say('{}')

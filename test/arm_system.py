@@ -12,13 +12,14 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 from armsense.errors import ArmsenseError
-from armsense_bringup.launch.plan import load
+from armsense_bringup.launch.plan import load, ProcessSpec
 from armsense_bringup.launch.supervisor import Supervisor
 from armsense_msgs.msg import ContactTruth, ReactionState
 from armsense_node.arm_client import ArmClient
 from armsense_node.qos import event_qos, latched_qos
 
 ROOT = Path(__file__).resolve().parents[1]
+CLIENT = 'test_client'
 PATIENCE = 180.0    # [s] wall clock: a busy machine runs lock-step at a tenth of real time
 JOINTS = ['joint1', 'joint2', 'joint3', 'joint4']
 
@@ -27,7 +28,7 @@ class SystemClient(ArmClient):
     """Listens to everything that matters to a test."""
 
     def __init__(self, namespace: str = '', controller: str = 'dynamic_controller') -> None:
-        super().__init__('test_client', namespace, PATIENCE)
+        super().__init__(CLIENT, namespace, PATIENCE)
         self.phases: list[str] = []
         self.contacts: list[ContactTruth] = []
         self.joint_state = None
@@ -62,20 +63,27 @@ class SystemClient(ArmClient):
         return super().send(waypoints, joints, **options)
 
 
+def _own(process: ProcessSpec, parameters: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Those of the node that a process is, or of all that share it."""
+    return {name: value for node, values in parameters.items() for name, value in values.items()
+            if process.name in (node, 'arm')}
+
+
 @contextlib.contextmanager
 def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | None = None,
                **arguments: str) -> Iterator[tuple[SystemClient, Supervisor]]:
-    """Launch `arm.launch.xml`; all processes are gone at the end.
+    """Launch `arm.launch.xml`, in one process unless told otherwise; all are gone at the end.
 
     Args:
         alone: The end of one process does not stop the others.
-        parameters: By process, which the launch file has no arguments for.
+        parameters: By node, which the launch file has no arguments for.
         **arguments: Of the launch file.
     """
-    plan = load(ROOT / 'launch' / 'arm.launch.xml',
-                {'lockstep': 'false', 'real_time_factor': '0', **arguments})
-    plan = [replace(process, parameters={**process.parameters, **(parameters or {}).get(
-        process.name, {})}) for process in plan]
+    plan = load(ROOT / 'launch' / 'arm.launch.xml', {
+        'process': 'one', 'client': CLIENT, 'lockstep': 'false', 'real_time_factor': '0',
+        **arguments})
+    plan = [replace(process, parameters={**process.parameters, **_own(process, parameters or {})})
+            for process in plan]
     if alone:
         plan = [replace(process, shutdown_on_exit=False) for process in plan]
     with Supervisor(plan) as supervisor:

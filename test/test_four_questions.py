@@ -8,10 +8,12 @@ from four_questions import (
     topics_flow,
     write_scenario,
 )
+import pytest
 
 
-def test_the_arm_answers_all_four(tmp_path):
-    system = arm_system(scenario=write_scenario(tmp_path), **ARGUMENTS)
+@pytest.mark.parametrize('process', ['one', 'many'])
+def test_the_arm_answers_all_four(tmp_path, process):
+    system = arm_system(process=process, scenario=write_scenario(tmp_path), **ARGUMENTS)
     with system as (client, supervisor):
         nodes_are_up(client)
         topics_flow(client)

@@ -48,7 +48,7 @@ class Server:
 
 @pytest.fixture(scope='module')
 def server(folder):
-    with arm_system(arm='laas4', lockstep='true', identification='true',
+    with arm_system(process='many', arm='laas4', lockstep='true', identification='true',
                     identification_folder=str(folder)) as (client, _):
         yield Server(client), client
 

@@ -86,7 +86,8 @@ class Deaf:
 
 
 def test_the_boards_brake_after_a_collision_that_nobody_answers():
-    with arm_system(lockstep='true', observer='false', controller='none') as (client, supervisor):
+    with arm_system(process='many', lockstep='true', observer='false', controller='none'
+                    ) as (client, supervisor):
         deaf = Deaf(client)
         client.wait_mode(DriverMode.ENABLED)
         deaf.answers = True
@@ -106,7 +107,8 @@ def test_the_boards_brake_after_a_collision_that_nobody_answers():
 
 @pytest.fixture(scope='module')
 def system() -> Iterator[SystemClient]:
-    with arm_system(lockstep='true', reaction='retract') as (client, supervisor):
+    # In one process time would pass faster than the client hears of a phase.
+    with arm_system(process='many', lockstep='true', reaction='retract') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         yield client
     assert supervisor.exit_code == 0, supervisor.last_words

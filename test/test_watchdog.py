@@ -15,7 +15,7 @@ TIMEOUT = 50     # [ms] of the boards, config/arms/laas4.yaml
 
 @pytest.mark.timing
 def test_a_killed_driver_is_met_by_the_watchdog():
-    with arm_system(alone=True, observer='false') as (client, supervisor):
+    with arm_system(alone=True, observer='false', process='many') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         time.sleep(0.5)
         os.kill(supervisor.pid('motor_board'), signal.SIGKILL)
@@ -28,7 +28,7 @@ def test_a_killed_driver_is_met_by_the_watchdog():
 
 @pytest.mark.timing
 def test_a_driver_that_is_told_to_end_brakes_the_arm_before_it_lets_go():
-    with arm_system(alone=True, observer='false') as (client, supervisor):
+    with arm_system(alone=True, observer='false', process='many') as (client, supervisor):
         client.wait_mode(DriverMode.ENABLED)
         time.sleep(0.5)
         pid = supervisor.pid('motor_board')

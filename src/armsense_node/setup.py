@@ -15,5 +15,5 @@ setup(
     package_data={NAME: ['py.typed']},
     zip_safe=False,
     extras_require={'test': ['pytest']},   # by this colcon knows how to test
-    entry_points={'console_scripts': []},
+    entry_points={'console_scripts': ['arm = armsense_node.entry:main']},
 )

@@ -139,7 +139,7 @@ def test_join_namespace(base: str | None, namespace: str, joined: str) -> None:
 
 
 EXECUTABLES = {
-    'armsense_sim': ['simulator'],
+    'armsense_node': ['arm'], 'armsense_sim': ['simulator', 'dart_simulator'],
     'armsense_driver': ['motor_board', 'ros2_control_bridge', 'load_cells', 'force_torque_cells'],
     'armsense_control': ['joint_space_controller', 'dynamic_controller'],
     'armsense_collision': ['collision_observer', 'base_reaction'],
@@ -185,6 +185,34 @@ def test_arm_launch_file(installed, arguments: dict[str, str], nodes: str) -> No
         simulated = arguments.get('hardware', 'sim') == 'sim'
         assert values.get('lockstep', simulated) is simulated
         assert values.get('real_time_factor', 1.0) == 1.0
+
+
+@pytest.mark.parametrize(('arguments', 'nodes', 'beside'), [
+    ({}, 'motor_board collision_observer dynamic_controller', 'simulator'),
+    ({'lockstep': 'true', 'record': 'true', 'base': 'true'},
+     'simulator motor_board collision_observer base_reaction dynamic_controller recorder', ''),
+    ({'hardware': 'spi', 'base': 'true', 'record': 'true', 'cells': '3', 'seed': '9'},
+     'motor_board load_cells collision_observer base_reaction dynamic_controller', 'recorder'),
+    ({'hardware': 'dart', 'base': 'true', 'controller': 'none'},
+     'ros2_control_bridge collision_observer base_reaction', 'dart_simulator load_cells'),
+    ({'hardware': 'ros2_control', 'observer': 'false', 'imu': 'true', 'gains': 'mine.yaml'},
+     'ros2_control_bridge dynamic_controller', ''),
+])
+def test_one_process_has_the_nodes_and_parameters_of_many(installed, arguments, nodes, beside):
+    one, many = ({process.name: process for process in load(
+        ROOT / 'launch/arm.launch.xml', {**arguments, 'process': process, 'namespace': 'left'},
+        installed.environment)} for process in ('one', 'many'))
+    shared = one.pop('arm')
+    assert [name.partition('/')[2] for name in shared.command[1].split(',')] == nodes.split()
+    assert list(one) == beside.split()
+    assert set(many) == {*nodes.split(), *one}
+    assert (shared.node, shared.shutdown_on_exit) == ('/**', True)
+    assert '__ns:=/left' in shared.command
+    assert not any('__node' in word for word in shared.command)   # all would have that name
+    for name in nodes.split():
+        own = {key: value for key, value in many[name].parameters.items()
+               if key not in ('cpu', 'priority')}                 # there is one loop
+        assert {key: shared.parameters[key] for key in own} == own, name
 
 
 @pytest.mark.parametrize('arm', ['/x/my.yaml', '255'])   # the second: a name like a number

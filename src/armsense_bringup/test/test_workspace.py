@@ -410,6 +410,22 @@ def test_doctor_prints_one_json_object():
             'disk_free_gb'} <= set(found)
 
 
+def test_doctor_reads_kernel_and_governor_and_advises(tmp_path):
+    from armsense_bringup.workspace.doctor import governor, kernel, notes
+    assert governor(tmp_path) is None
+    file = tmp_path / 'cpu0/cpufreq/scaling_governor'
+    file.parent.mkdir(parents=True)
+    file.write_text('powersave\n')
+    (tmp_path / 'realtime').write_text('1\n')
+    assert (governor(tmp_path), kernel(tmp_path)) == ('powersave', 'real-time (PREEMPT_RT)')
+    found = {'can': ['can0'], 'spi': ['x'], 'realtime_priority': 98, 'kernel': kernel(tmp_path)}
+    assert any('powersave' in note for note in notes({**found, 'governor': 'powersave'}))
+    assert any('ordinary' in note for note in notes(
+        {**found, 'governor': None, 'kernel': 'ordinary'}))
+    assert not any('kernel' in note or 'clock' in note for note in notes(
+        {**found, 'governor': 'performance'}))
+
+
 def test_version_is_checked_before_anything_is_imported():
     source = (ROOT / 'armsense').read_text()
     assert source.index('version_info') < source.index('armsense_bringup')

@@ -127,6 +127,37 @@ class DriverNode(LoopNode, Generic[Driver]):
     def _last_words(self) -> None:
         """The motors carry no current any more."""
 
+    # -- the other nodes of its process (`turns`) ------------------------------------------------
+
+    @property
+    def step_limit(self) -> float:
+        """Longest step that another node may take [s]: as long as a command may be missing."""
+        return self._settings.command_timeout
+
+    @property
+    def period(self) -> float:
+        """Between two cycles [s]."""
+        return self.driver.rules.period
+
+    def blame_failure(self, name: str, error: Exception) -> None:
+        """Brake: a node has failed."""
+        self._blame(Fault(FaultKind.NODE_FAILED, f'{name}: {error}'))
+
+    def blame_overrun(self, name: str, seconds: float) -> None:
+        """Brake: a node takes too long."""
+        if self.driver.mode in (Mode.STARTING, Mode.ENABLED):
+            self._blame(Fault(FaultKind.NODE_OVERRUN, f'{name}: {1e3 * seconds:.0f} ms'))
+
+    def _blame(self, fault: Fault) -> None:
+        if self._driver is not None:
+            with self._lock:
+                self._driver.fail(fault)
+                self._publish_mode()
+
+    def stand_in(self, name: str, seconds: float) -> None:
+        """In place of a cycle, which a step of that node prevents since so long."""
+        self.blame_overrun(name, seconds)
+
     # -- the loop ----------------------------------------------------------------------------
 
     def _take_requests(self) -> None:

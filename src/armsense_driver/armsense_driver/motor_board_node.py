@@ -27,7 +27,7 @@ from armsense.schema import part, quantity, same_as
 from armsense_driver.driver_node import DriverNode, DriverParameters
 from armsense_msgs.msg import BaseResidual, Residual
 from armsense_node.health import Health, Level
-from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop
+from armsense_node.lockstep import Answerer, lockstep_qos, LockstepLoop, WALL_LIMIT
 from armsense_node.loop import PacedLoop, run_node, stream_qos, StreamSubscription
 from armsense_node.parameters import LockstepParameters
 
@@ -47,6 +47,8 @@ class Settings(LockstepParameters, DriverParameters):
     await_base: bool = quantity(False, text='the same for the observer of the base')
     await_recorder: bool = quantity(
         False, text='lock-step: begin when a node called recorder listens')
+    await_client: str = quantity(
+        '', text='lock-step: begin when a node of this name listens, too; empty: nobody else')
     joint_states_rate: float = quantity(100.0, unit='Hz', low=1, high=1000,
                                         text='of joint_states')
     start_timeout: float = same_as(DriverSettings, 'start_timeout')
@@ -96,12 +98,14 @@ class MotorBoardNode(DriverNode[ArmDriver]):
         return PacedLoop(self._period, self._realtime_step, may_end=self._may_end)
 
     def _listened_to(self, answerers: int) -> bool:
-        """All who answer hear the states, and so does a recorder: others may listen, too."""
+        """All who answer and are awaited hear the states; others may listen, too."""
         listeners = self.get_subscriptions_info_by_topic(self.resolve_topic_name('motor_states'))
-        recorded = any(listener.node_name == RECORDER for listener in listeners)
-        wanted = answerers + self._settings.await_recorder
-        return (self._states.subscriber_count() >= wanted
-                and (recorded or not self._settings.await_recorder))
+        settings = self._settings
+        awaited = {RECORDER} if settings.await_recorder else set()
+        if settings.await_client:
+            awaited.add(settings.await_client)
+        return (self._states.subscriber_count() >= answerers + len(awaited)
+                and awaited <= {listener.node_name for listener in listeners})
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         for link in self.driver.links:
@@ -126,6 +130,18 @@ class MotorBoardNode(DriverNode[ArmDriver]):
         self._unheard = [] if self._settings.lockstep else list(self._watchers.values())
         self._joint_states = self.create_publisher(JointState, 'joint_states', 10)
         self._decimation = max(1, round(config.rate / self._settings.joint_states_rate))
+
+    # -- the other nodes of its process ------------------------------------------------------
+
+    @property
+    def step_limit(self) -> float:
+        return WALL_LIMIT if self._settings.lockstep else super().step_limit
+
+    def stand_in(self, name: str, seconds: float) -> None:
+        super().stand_in(name, seconds)
+        if not self._settings.lockstep:        # there time stands still with the node
+            with self._lock:
+                self.driver.cycle()
 
     # -- the loop ----------------------------------------------------------------------------
 

@@ -81,6 +81,15 @@ class Ros2ControlBridgeNode(DriverNode[EffortBridge]):
         self._let_go()
         self._efforts.wait_for_all_acked(LAST_WORDS)
 
+    # -- the other nodes of its process ------------------------------------------------------
+
+    def stand_in(self, name: str, seconds: float) -> None:
+        """Without new joint states there is no braking: as where the robot falls silent."""
+        super().stand_in(name, seconds)
+        if not self._passive:
+            with self._lock:
+                self._let_go()
+
     # -- the loop ----------------------------------------------------------------------------
 
     def _step(self, message: JointState) -> None:

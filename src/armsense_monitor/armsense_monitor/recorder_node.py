@@ -166,8 +166,11 @@ class _RecorderLoop(Loop):
     def _cycle(self) -> None:
         while not self._stopped:
             self._wait_set.wait(0.05)
-            self._drain()
-            self.statistics.ticks += 1
+            self._turn()
+
+    def _turn(self) -> None:
+        self._drain()
+        self.statistics.ticks += 1
 
 
 def main() -> int:

@@ -43,6 +43,7 @@ def loop_health(report: LoopReport, ticks_before: int = -1) -> Health:
     """How well a loop keeps its time; as many ticks as before: it stands still."""
     values = {'cycles': report.ticks, 'missed': report.missed,
               'period p50 [us]': report.period_us.p50,
+              'response p50 [us]': report.response_us.p50,
               'response p99 [us]': report.response_us.p99,
               'response max [us]': report.response_us.max}
     if report.ticks == 0:

@@ -64,6 +64,7 @@ class LockstepLoop(Loop):
             tick += 1
             seq = self._step(tick)
             self.statistics.ticks += 1
+            self.after_step()
             if seq is not None:
                 self._await_answers(seq)
 
@@ -91,6 +92,8 @@ class LockstepLoop(Loop):
                 elif time.monotonic() > deadline:
                     raise LockstepTimeout(f'no {answerer.name} answered state {seq} within '
                                           f'{WALL_LIMIT:.0f} s')
+                else:
+                    self.after_step()      # one of this process may have been activated meanwhile
 
     def _deactivated(self, answerer: Answerer) -> bool:
         """Not so one that has died: it does not listen either, and the run shall fail."""

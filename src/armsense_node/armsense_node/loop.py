@@ -42,7 +42,7 @@ import time
 from typing import Any
 
 from armsense.errors import BadValue
-from armsense_node.loop_node import BackgroundExecutor, run_node
+from armsense_node.loop_node import BackgroundExecutor, run_node, run_together
 from armsense_node.loop_realtime import (
     ANY_CPU,
     exact_timers,
@@ -63,8 +63,8 @@ from armsense_node.qos import event_qos, latched_qos, stream_qos
 
 __all__ = [   # all that most nodes need
     'BackgroundExecutor', 'DirectSubscription', 'event_qos', 'latched_qos', 'Loop', 'LoopEnded',
-    'PacedLoop', 'ReactiveLoop', 'run_node', 'state_time', 'stream_qos', 'StreamPublisher',
-    'StreamSubscription', 'WaitSet']
+    'PacedLoop', 'ReactiveLoop', 'run_node', 'run_together', 'state_time', 'stream_qos',
+    'StreamPublisher', 'StreamSubscription', 'WaitSet']
 
 _LONGEST_SLEEP = 50_000_000  # [ns] so that a slow loop, too, notices a stop soon
 
@@ -78,6 +78,7 @@ class Loop:
         self.statistics = LoopStatistics()
         self._may_end = may_end
         self.privileges: Privileges | None = None  # what run(realtime=True) obtained
+        self.after_step: Callable[[], None] = _nothing   # others of the process take their turns
         self._stopped = False
         self._idle = threading.Event()
         self._idle.set()
@@ -115,9 +116,24 @@ class Loop:
             self._stopped = True
             self._idle.set()
 
+    def take_turn(self) -> None:
+        """In place of `run`, by the loop of another node: whatever step is due now, if any."""
+        self._idle.clear()
+        try:
+            if not self._stopped:
+                self._turn()
+        except LoopEnded:
+            pass
+        finally:
+            self._idle.set()
+
+    def _turn(self) -> None:
+        raise NotImplementedError(f'{type(self).__name__} needs a thread of its own')
+
     def finish(self) -> None:
         """After a failure of `run`: the steps that are due before the loop may end."""
         self._stopped = True
+        self.after_step = _nothing
         if self._may_end is not None:
             self._cycle()
 
@@ -128,6 +144,10 @@ class Loop:
 
     def _cycle(self) -> None:
         raise NotImplementedError
+
+
+def _nothing() -> None:
+    """After the step of a node that has its process for itself."""
 
 
 def _know_all_modules() -> None:
@@ -166,6 +186,20 @@ class PacedLoop(Loop):
         self._step = step
         self._clock = clock
         self._sleep = sleep
+        self._due = 0      # [ns] when the next turn is
+        self._tick = 0     # of the last turn
+
+    def _turn(self) -> None:
+        """The step of the present period, unless it was done already."""
+        now = self._clock()
+        if now < self._due:
+            return
+        late = (now - self._due) // self._period if self._due else 0
+        self._tick += 1 + late
+        self._due = (self._due or now) + (1 + late) * self._period
+        self._step(self._tick)
+        self.statistics.ticks += 1
+        self.statistics.missed += late
 
     def _cycle(self) -> None:
         clock, period, statistics = self._clock, self._period, self.statistics
@@ -189,6 +223,7 @@ class PacedLoop(Loop):
             statistics.response.add(clock() - deadline)
             last = now
             deadline += (1 + skipped) * period
+            self.after_step()
 
     def _sleep_until(self, deadline: int) -> int:
         """Sleeps; returns the deadline, which is a new one if the clock went backwards."""
@@ -240,32 +275,42 @@ class ReactiveLoop(Loop):
         self._on_silence = on_silence
         self._clock = clock
         self._wall = wall
+        self._last = self._last_seq = 0    # [ns] of the last step, number of its message
 
     def _cycle(self) -> None:
-        wait, timeout, statistics = self._subscription.wait, self._timeout, self.statistics
-        last = last_seq = 0
+        wait, timeout = self._subscription.wait, self._timeout
         while not self._ended:
             message = wait(timeout)
             if self._stopped and self._may_end is None:
                 return
             self._handle_events()
-            if message is None:
-                if self._on_silence is not None:
-                    self._on_silence()
-                continue
-            now = self._clock()
-            arrival = self._subscription.received_ns
-            begun = self._wall()
-            self._step(message)
-            seq = getattr(message, 'seq', 0)
-            statistics.ticks += 1
-            if last:
-                statistics.period.add(now - last)
-            if last_seq:
-                statistics.missed += max(seq - last_seq - 1, 0)
-            statistics.lateness.add(begun - arrival)
-            statistics.response.add(self._wall() - arrival)
-            last, last_seq = now, seq
+            if message is not None:
+                self._answer(message)
+            elif self._on_silence is not None:
+                self._on_silence()
+            self.after_step()
+
+    def _turn(self) -> None:
+        message = self._subscription.take_latest()
+        if message is not None:
+            self._handle_events()
+            self._answer(message)
+
+    def _answer(self, message: Any) -> None:
+        statistics = self.statistics
+        now = self._clock()
+        arrival = self._subscription.received_ns
+        begun = self._wall()
+        self._step(message)
+        seq = getattr(message, 'seq', 0)
+        statistics.ticks += 1
+        if self._last:
+            statistics.period.add(now - self._last)
+        if self._last_seq:
+            statistics.missed += max(seq - self._last_seq - 1, 0)
+        statistics.lateness.add(begun - arrival)
+        statistics.response.add(self._wall() - arrival)
+        self._last, self._last_seq = now, seq
 
     def _handle_events(self) -> None:
         for subscription, handle in self._events:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import contextlib
 from dataclasses import asdict
 import re
 import signal
@@ -21,24 +22,27 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import get_default_context, try_shutdown
 
 from armsense.errors import ArmsenseError
-from armsense_node.parameters import declare, LoopParameters
+from armsense_node.handover import Handover, share_process
+from armsense_node.parameters import declare, LoopParameters, TogetherParameters
+from armsense_node.turns import Turns
 
 _SWITCH_INTERVAL = 1e-4  # [s] how long a callback in Python may keep the loop from running
 _POLL = 0.02             # [s] how soon a node without a loop notices a signal or a new loop
 
 
 class BackgroundExecutor:
-    """Serves a node's services, parameters, actions and timers in a second thread until `stop`.
+    """Serves nodes' services, parameters, actions and timers in a second thread until `stop`.
 
     A callback that raises is logged and counted in `errors`; the others are served on, because
     an arm that moves must not lose its driver to a bad request.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *others: Node) -> None:
         self.errors = 0
         self._node = node
         self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+        for each in (node, *others):
+            self._executor.add_node(each)
         self._stopping = False
         self._thread = threading.Thread(target=self._spin, name=f'{node.get_name()}-executor')
         sys.setswitchinterval(_SWITCH_INTERVAL)
@@ -126,15 +130,30 @@ def run_node(factory: Callable[[], Node], argv: Sequence[str] | None = None) -> 
         The process's exit code: 0, or 1 after an error, which is logged (in one line if it is an
         ArmsenseError).
     """
+    return _run(_logger_name(factory, sys.argv if argv is None else argv), [factory], argv)
+
+
+def run_together(factories: Sequence[Callable[[], Node]]) -> int:
+    """Runs several nodes in this process until a signal, the end of the driver's loop, a failure.
+
+    Their streams go from hand to hand (`handover`). The loop is the driver's, and after its every
+    step the others have their turns, in the order given (`turns`).
+
+    Args:
+        factories: Of the nodes, in the order of the data; one of them, the driver, can brake.
+    """
+    return _run('arm', factories, None)
+
+
+def _run(name: str, factories: Sequence[Callable[[], Node]], argv: Sequence[str] | None) -> int:
     stop = _StopRequest()
     stop.install()
-    name = _logger_name(factory, sys.argv if argv is None else argv)
     try:
         rclpy.init(
             args=None if argv is None else list(argv),
             signal_handler_options=SignalHandlerOptions.NO)
         get_default_context().on_shutdown(stop.request)
-        _live(factory(), stop)
+        _live(factories, stop)
     except (ArmsenseError, ParameterException) as error:
         get_logger(name).fatal(str(error))
         return 1
@@ -154,20 +173,46 @@ def _logger_name(factory: Callable[[], Node], argv: Sequence[str]) -> str:
     return given[-1] if given else re.sub('(?<=[a-z])(?=[A-Z])', '_', own).lower()
 
 
-def _live(node: Node, stop: _StopRequest) -> None:
+def _live(factories: Sequence[Callable[[], Node]], stop: _StopRequest) -> None:
+    """From the making of the nodes to their end, in the opposite order."""
+    handover = share_process(get_default_context()) if len(factories) > 1 else None
+    with contextlib.ExitStack() as ends:
+        nodes = []
+        for factory in factories:
+            nodes.append(factory())
+            ends.callback(_end, nodes[-1])
+        with BackgroundExecutor(*nodes):
+            if handover is None:
+                _run_loops(nodes[0], stop)
+            else:
+                _run_together(nodes, handover, stop)
+
+
+def _end(node: Node) -> None:
     try:
-        with BackgroundExecutor(node):
-            _run_loops(node, stop)
+        close = getattr(node, 'close', None)
+        if close is not None:
+            close()
     finally:
-        try:
-            close = getattr(node, 'close', None)
-            if close is not None:
-                close()
-        finally:
-            node.destroy_node()
+        node.destroy_node()
 
 
-def _run_loops(node: Any, stop: _StopRequest) -> None:
+def _run_together(nodes: Sequence[Any], handover: Handover, stop: _StopRequest) -> None:
+    drivers = [node for node in nodes if hasattr(node, 'stand_in')]
+    if len(drivers) != 1:
+        names = ', '.join(node.get_name() for node in nodes)
+        raise ArmsenseError(f'{len(drivers)} drivers among {names}; one process has one')
+    driver, = drivers
+    handover.set_quiet_rate(declare(driver, TogetherParameters).quiet_rate)
+    others = [node for node in nodes if node is not driver]
+    for node in others:
+        declare(node, LoopParameters)      # as where it has its process for itself
+    with Turns(driver, others) as turns:
+        _run_loops(driver, stop, turns.take)
+
+
+def _run_loops(node: Any, stop: _StopRequest, after_step: Callable[[], None] | None = None,
+               ) -> None:
     """Runs the node's loop, or one after the other while a lifecycle node replaces it."""
     while not stop.requested:
         loop = getattr(node, 'loop', None)
@@ -177,6 +222,8 @@ def _run_loops(node: Any, stop: _StopRequest) -> None:
         stop.loop = loop
         if stop.requested:
             return
+        if after_step is not None:
+            loop.after_step = after_step
         loop.run(**asdict(declare(node, LoopParameters)))
         if node.loop is loop:
             return

@@ -6,6 +6,7 @@ This module is the only place that uses rclpy's private interfaces: the subscrip
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 import time
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from armsense.errors import ArmsenseError
 from armsense.recordings.record import new_record, RecordDecoder
+from armsense_node.handover import channel_of, ECHOES, Inbox
 from armsense_node.qos import event_qos, stream_qos
 
 _COMPLAIN_EVERY = 5.0  # [s]
@@ -87,6 +89,13 @@ class DirectSubscription:
         self._number = 0                # by which its publisher counts the last message taken
         self._set_back = (-_TURNS, -_TURNS)  # [ns] when it last did not grow, and before that
         self._single = qos.depth == 1
+        self._channel = channel_of(node, topic) if self._raw else None
+        self._inbox: Inbox = deque(maxlen=qos.depth)
+        if self._channel is not None:
+            self._channel.inboxes.append(self._inbox)
+            if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL and not self._single:
+                # Lock-step: of what is kept for ever here only echoes would be left.
+                qos = QoSProfile(depth=ECHOES, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
             msg_type, topic, lambda _: None, qos, callback_group=_LeftToTheLoop(), raw=self._raw)
         self.handle = self._subscription.handle
@@ -94,6 +103,22 @@ class DirectSubscription:
 
     def take(self) -> Any | None:
         """The oldest waiting message, or None."""
+        if self._channel is None:
+            return self._take_from_middleware()
+        if self._inbox:
+            data, self.received_ns = self._inbox.popleft()
+            self._taken = time.monotonic_ns()
+            return data
+        return None if self._channel.publishers else self._take_from_outside()
+
+    def _take_from_outside(self) -> Any | None:
+        """A message that was not handed on in this process; None: none waits."""
+        assert self._channel is not None
+        while (data := self._take_from_middleware()) is not None and self._channel.is_echo(data):
+            pass
+        return data
+
+    def _take_from_middleware(self) -> Any | None:
         handle = self.handle
         with handle:
             taken = handle.take_message(self.msg_type, self._raw)
@@ -125,13 +150,17 @@ class DirectSubscription:
 
     def wait_oldest(self, timeout: float) -> Any | None:
         """The oldest message; blocks for one up to `timeout` [s]."""
-        self._wait_set.wait(timeout)
+        self._wait(timeout)
         return self.take()
 
     def wait(self, timeout: float) -> Any | None:
         """The newest message; blocks for one up to `timeout` [s]."""
-        self._wait_set.wait(timeout)
+        self._wait(timeout)
         return self.take_latest()
+
+    def _wait(self, timeout: float) -> None:
+        if not self._inbox:
+            self._wait_set.wait(timeout)
 
     def raise_if_stopped(self) -> None:
         """For steps that wait: whoever shall answer may have been told to end, too.
@@ -157,11 +186,17 @@ class DirectSubscription:
         """Messages of more than one publisher arrive.
 
         Each publisher counts its messages. A new one in the place of another sets the number
-        back once, two that speak at the same time do it again and again.
+        back once, two that speak at the same time do it again and again. Where one speaks in
+        this process, any other is a second one.
         """
+        if self._channel is not None and self._channel.publishers and (
+                self._take_from_outside() is not None):
+            self._set_back = self._taken, self._taken
         return self._taken - self._set_back[1] < _TURNS
 
     def destroy(self) -> None:
+        if self._channel is not None:
+            self._channel.inboxes = [i for i in self._channel.inboxes if i is not self._inbox]
         self.node.destroy_subscription(self._subscription)
 
 
@@ -206,7 +241,7 @@ class StreamSubscription(DirectSubscription):
         end = time.monotonic() + limit
         while (left := end - time.monotonic()) > 0.0 and not self.deserted:
             self.raise_if_stopped()
-            self._wait_set.wait(min(left, _SLICE))
+            self._wait(min(left, _SLICE))
             for record in self.drain():
                 if record.seq == seq:
                     return record
@@ -244,6 +279,7 @@ class StreamPublisher:
         self.message = new_record(msg_type, length, lengths, frame_id)
         self._node = node
         self._offer = msg_type, topic, stream_qos() if qos is None else qos
+        self._channel = channel_of(node, topic)
         if begin:
             self.open()
 
@@ -251,15 +287,21 @@ class StreamPublisher:
         """Offer the topic, again after `destroy`."""
         self._publisher = self._node.create_publisher(*self._offer)
         self._handle = self._publisher.handle
+        if self._channel is not None:
+            self._channel.publishers += 1
 
     def publish(self) -> None:
-        with self._handle:
-            self._handle.publish_raw(self.message.wire())
+        data = self.message.wire()
+        if self._channel is None or self._channel.hand_on(data, self.subscriber_count()):
+            with self._handle:
+                self._handle.publish_raw(data)
 
     def subscriber_count(self) -> int:
         return int(self._publisher.get_subscription_count())
 
     def destroy(self) -> None:
+        if self._channel is not None:
+            self._channel.publishers -= 1
         self._node.destroy_publisher(self._publisher)
 
 

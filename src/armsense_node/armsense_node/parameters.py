@@ -17,6 +17,7 @@ from armsense import schema
 from armsense.model import Arm
 from armsense.model.gazebo_arm import gazebo_arm
 from armsense.schema import quantity, valid_values
+from armsense_node.handover import QUIET_RATE
 from armsense_node.loop_realtime import ANY_CPU, PRIORITY
 
 T = TypeVar('T')
@@ -69,6 +70,14 @@ class LoopParameters:
     priority: int = quantity(
         PRIORITY, low=1, high=49,
         text='with realtime: of two loops on one core the one with more goes first')
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherParameters:
+    """Of a driver that shares its process."""
+
+    quiet_rate: float = quantity(QUIET_RATE, unit='Hz', low=0, high=1000, text='of its streams '
+                                 'and those of its process while nobody outside listens; 0: none')
 
 
 def declare(node: Node, kind: type[T]) -> T:

@@ -1,24 +1,25 @@
 """`simulator`: a MuJoCo arm behind emulated boards; the driver cannot tell it from the real one.
 
 Lock-step: the plant advances one period whenever the driver has exchanged a frame with every
-board. Realtime: it advances with the wall clock, whether or not anybody talks to the boards, so
-that a dead driver is met by the boards' watchdog.
+board; in the driver's process (`arm`) that exchange moves it on. Realtime: it advances with the
+wall clock, whether or not anybody talks to the boards, so that a dead driver is met by the boards'
+watchdog.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 import sys
 import time
-from typing import Any
 
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from armsense.boards.board_links import Wiring
 from armsense.boards.emulator.rack import ArmRack
-from armsense.boards.emulator.servers import CanServer, SpiServer
-from armsense.boards.transport.seqpacket import socket_folder, socket_paths
+from armsense.boards.emulator.servers import BoardServer, CanServer, SpiServer
+from armsense.boards.transport.seqpacket import SERVED_HERE, socket_folder, socket_paths
 from armsense.model import Arm
 from armsense.schema import quantity, same_as
 from armsense.sim.carrier import Carrier
@@ -67,6 +68,8 @@ class Settings(LockstepParameters, ArmParameters):
 class SimulatorNode(Node):
     """Plant, boards and sockets, with services to disturb them."""
 
+    loop: _SimulatorLoop
+
     def __init__(self) -> None:
         super().__init__('simulator')
         settings = declare(self, Settings)
@@ -88,6 +91,8 @@ class SimulatorNode(Node):
                              len(self._boards.rack.boards))
         server = CanServer if settings.bus == 'can' else SpiServer
         self._server = server(self._boards.rack, paths)
+        if settings.lockstep:     # for a driver of this process; others never look there
+            SERVED_HERE.update(dict.fromkeys(paths, lambda: self.loop.serve_in_process()))
         self._stage = Stage(Scenario.read(settings.scenario) if settings.scenario
                             else Scenario(), self._plant, self._boards.rack)
         qos = lockstep_qos() if settings.lockstep else stream_qos()
@@ -108,8 +113,8 @@ class SimulatorNode(Node):
         health = SimulatorHealth(self._boards.rack.boards, self._dt, settings.lockstep)
         HealthTopic(self, lambda: health.look(self.loop.statistics.ticks))
         pace = settings.real_time_factor
-        self.loop = _SimulatorLoop(self._step, self._server, self._dt, settings.lockstep,
-                                   self._dt / pace if pace else 0.0)
+        self.loop = _SimulatorLoop(self._begin, self._end, self._server, self._dt,
+                                   settings.lockstep, self._dt / pace if pace else 0.0)
         # Joint encoders stay as they are: a spring between two times would show a torque.
         if not settings.lockstep and not any(j.joint_encoder for j in config.joints.values()):
             self._boards.rack.lead = self.loop.lead
@@ -122,8 +127,8 @@ class SimulatorNode(Node):
                 self.get_logger().error(f'board {number}: {board.unsafe.total} unsafe frames, the '
                                         f'last: {board.unsafe.last}')
 
-    def _step(self, exchange: Any) -> None:
-        """One period: boards, wire, plant."""
+    def _begin(self) -> None:
+        """A period: the boards are ready to be asked."""
         self._seq += 1
         now = self._seq * self._dt
         self._around.act()
@@ -135,16 +140,18 @@ class SimulatorNode(Node):
         self._obstacles.tell(self._plant.obstacles)
         self._ride(now)
         position, velocity, joint_position, strain = self._plant.readings
-        torque = self._boards.step(self._dt, position, velocity, joint_position,
-                                   self._gauges.read(strain))
+        self._torque = self._boards.step(self._dt, position, velocity, joint_position,
+                                         self._gauges.read(strain))
         self._report_trips(now)
-        if not exchange():
-            return
+
+    def _end(self) -> None:
+        """The boards have been asked: the plant moves."""
+        now = self._seq * self._dt
         # Like a real arm without brakes it lies on its stand until the motors carry it. Motors
         # that are only on do not: a CAN board is ready up to a second before it says so.
         self._supported = self._supported and not self._boards.carrying
         if not self._supported:
-            self._plant.step(torque, self._dt)
+            self._plant.step(self._torque, self._dt)
             self._publish_truth(now)
         if self._cells is not None:
             self._cells.step(self._plant, self._seq, now)
@@ -205,26 +212,50 @@ class SimulatorNode(Node):
 
 
 class _SimulatorLoop(Loop):
-    """Calls `step(exchange)`; `exchange()` serves the wire and tells whether time may go on."""
+    """Calls `begin()`, serves the wire, calls `end()`."""
 
-    def __init__(self, step: Any, server: Any, dt: float, lockstep: bool,
-                 pace: float) -> None:
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None], server: BoardServer,
+                 dt: float, lockstep: bool, pace: float) -> None:
         """`pace`: wall clock [s] for a step in lock-step, at least."""
         super().__init__()
         self._pace = pace
-        self._step = step
+        self._begin, self._end = begin, end
         self._server = server
         self._dt = dt
         self._lockstep = lockstep
         self._deadline = 0.0
+        self._asked = False      # the boards wait for the driver of this process
 
     def _cycle(self) -> None:
         self._deadline = time.monotonic() + self._dt
         exchange = self._wait_for_driver if self._lockstep else self._serve_until_deadline
         while not self._stopped:
-            self._step(exchange)
+            self._begin()
+            if exchange():
+                self._end()
             self.statistics.ticks += 1
         self._serve_last_words()
+
+    def serve_in_process(self) -> None:
+        """Lock-step, whenever the driver of this process waits for boards: answer it.
+
+        When each has been asked, the plant moves on and they are ready again.
+        """
+        if not self._asked:
+            self._begin_in_process()
+        if self._server.wait_all(0.0):
+            self._keep_pace()
+            self._end()
+            self.statistics.ticks += 1
+            self._begin_in_process()
+
+    def _begin_in_process(self) -> None:
+        self._asked = True
+        self._begin()
+        self._server.flush()
+
+    def _turn(self) -> None:
+        """Nothing: see `serve_in_process`."""
 
     def lead(self) -> float:
         """Time since the state that the boards show [s].

@@ -58,6 +58,10 @@ class FaultKind(Enum):
             'says that the arm is there')
     COLLISION_UNANSWERED = ('a collision was reported and no controller answered it in time | '
                             'check the controller, then clear')
+    NODE_FAILED = ('a node of the same process has failed, which ends it | correct what it says, '
+                   'then start the arm again')
+    NODE_OVERRUN = ('a node of the same process took too long for a step | check the load of the '
+                    'machine, then clear; process:=many keeps nodes from stopping each other')
     EMERGENCY_STOP = 'emergency stop | clear the fault when it is safe'
     JOINT_STATES = ("the robot's joint states are missing or unusable | it gets zero efforts now, "
                     'with which a robot without gravity compensation sinks: check its driver, '

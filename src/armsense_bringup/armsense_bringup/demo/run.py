@@ -34,6 +34,7 @@ STRUCK = 0.35         # [rad] where the hand meets the obstacle
 RADIUS = 0.05        # [m]
 STIFFNESS = 20e3     # [N/m] of the obstacle: hard rubber
 PUSH = 12.0          # [N]
+CLIENT = 'demo'       # node for whom lock-step waits
 PATIENCE = 180.0     # [s] wall clock for each part of a run
 PAGE_PATIENCE = 60.0   # [s] for the page
 REFUSED = ErrorCode.INVALID_GOAL, ErrorCode.INVALID_JOINTS, ErrorCode.OLD_HEADER_TIMESTAMP
@@ -104,13 +105,14 @@ def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
     demo.write_scenario(scenario, START if lockstep else REAL_START)
     plan = load(launch_file, {
         'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'real_time_factor': '0',
-        'record': 'true', 'bag': str(bag),
-        'scenario': str(scenario), 'realtime': str(not lockstep).lower(), 'reaction': reaction})
+        'record': 'true', 'bag': str(bag), 'scenario': str(scenario),
+        'realtime': str(not lockstep).lower(), 'reaction': reaction,
+        'process': 'one' if lockstep else 'many', 'client': CLIENT})
     with Supervisor(plan) as supervisor, ArmClient(
-            'demo', patience=PATIENCE, failure=lambda: supervisor.failure) as client:
-        client.listen()
+            CLIENT, patience=PATIENCE, failure=lambda: supervisor.failure) as client:
         # Found before time passes: in lock-step it may pass faster than a client finds a server.
         client.find_controller()
+        client.listen()
         client.wait_enabled()
         begin = START if lockstep else client.time + 1.0
         rest = [0.0] * len(demo.joints)

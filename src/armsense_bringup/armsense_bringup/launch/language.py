@@ -221,8 +221,8 @@ _ACTIONS = {
     'set_env': Tag({'name': _name, 'value': check_text}, _CONDITIONS),
     'push_ros_namespace': Tag({'namespace': check_text}),
     'node': Tag(
-        {'pkg': check_text, 'exec': check_text, 'name': check_text},
-        {'args': split_words, 'output': _one_of('screen', 'log', 'both'),
+        {'pkg': check_text, 'exec': check_text},
+        {'name': check_text, 'args': split_words, 'output': _one_of('screen', 'log', 'both'),
          'on_exit': _one_of('shutdown'), 'respawn': _one_of('true', 'false'),
          'respawn_delay': number, 'respawn_max_retries': number, **_CONDITIONS},
         {'param': Tag({'name': _name, 'value': check_text},

@@ -166,17 +166,20 @@ class _Evaluation:
         self.scope = outside
 
     def _node(self, element: Element) -> None:
-        package, executable, name = (self._expand(element, key) for key in ('pkg', 'exec', 'name'))
+        package, executable = (self._expand(element, key) for key in ('pkg', 'exec'))
+        named = 'name' in element.attributes     # else the process names its nodes itself
+        name = self._expand(element, 'name') if named else executable
         if not _NAME.fullmatch(name):
             raise Mistake(f'node name {name!r}: letters, digits and _, no digit at the start')
         scope, given, namespace = self.scope, element.attributes, self.scope.namespace
         command = [str(package_executable(package, executable, scope.environment)),
                    *(expand(word, scope) for word in split_words(given.get('args', ''))),
-                   '--ros-args', '-r', f'__node:={name}']
+                   '--ros-args']
+        command += ['-r', f'__node:={name}'] if named else []
         command += ['-r', f'__ns:={namespace}'] if namespace is not None else []
         self.processes.append(ProcessSpec(
             name, tuple(command), dict(scope.environment),
-            node='/**' if namespace is None else f'{namespace.rstrip("/")}/{name}',
+            node=f'{namespace.rstrip("/")}/{name}' if named and namespace is not None else '/**',
             parameters=dict(_parameter(child, scope) for child in element.children),
             shutdown_on_exit='on_exit' in given, respawn=given.get('respawn') == 'true',
             respawn_delay=number(given.get('respawn_delay', '0')),

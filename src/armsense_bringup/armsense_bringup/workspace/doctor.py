@@ -39,6 +39,8 @@ def examine(workspace: Workspace) -> dict[str, Any]:
         'spi': sorted(glob.glob('/dev/spidev*')),
         'realtime_priority': realtime_priority(),
         'locked_memory': locked_memory(),
+        'kernel': kernel(),
+        'governor': governor(),
         'disk_free_gb': round(shutil.disk_usage(workspace.root).free / 1e9, 1),
         'problems': problems,
     }
@@ -80,6 +82,20 @@ def locked_memory() -> str:
     return 'unlimited' if limit == resource.RLIM_INFINITY else f'{limit // 1024} KiB'
 
 
+def kernel(folder: Path = Path('/sys/kernel')) -> str:
+    """How far the kernel lets an urgent thread interrupt it."""
+    realtime = folder / 'realtime'
+    if realtime.exists() and realtime.read_text().strip() == '1':
+        return 'real-time (PREEMPT_RT)'
+    return 'preemptible' if 'PREEMPT' in platform.version() else 'ordinary'
+
+
+def governor(folder: Path = Path('/sys/devices/system/cpu')) -> str | None:
+    """How the first core chooses its clock; None: it does not say."""
+    file = folder / 'cpu0/cpufreq/scaling_governor'
+    return file.read_text().strip() if file.exists() else None
+
+
 def notes(found: dict[str, Any]) -> list[str]:
     """Advice for the real arm."""
     advice = []
@@ -91,6 +107,14 @@ def notes(found: dict[str, Any]) -> list[str]:
     if not found['realtime_priority']:
         advice.append('no real-time priority: on the real arm add "@realtime - rtprio 98" to '
                       '/etc/security/limits.d')
+    if not found['kernel'].startswith('real-time'):
+        advice.append(f'the kernel is {found["kernel"]}: with PREEMPT_RT fewer periods are missed '
+                      '(docs/process.md)')
+    if found['governor'] not in (None, 'performance'):
+        advice.append(f'the clock of the cores follows their load ({found["governor"]}): on the '
+                      'real arm choose "performance" (cpupower frequency-set -g performance)')
+    if (os.cpu_count() or 1) < 2:
+        advice.append('one core: everything shares it with the loop; process:=one needs least')
     return advice
 
 

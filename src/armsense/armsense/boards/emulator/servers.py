@@ -64,10 +64,11 @@ class BoardServer:
             self._waiting = set(range(len(self._rack.boards)))
             self._begin_cycle()
         while self._waiting:
-            left = deadline - monotonic()
-            if left <= 0.0:
+            left = max(deadline - monotonic(), 0.0)
+            served = self.poll(left)
+            self._waiting.difference_update(served)
+            if not (served or left):
                 return False
-            self._waiting.difference_update(self.poll(left))
         return True
 
     def _begin_cycle(self) -> None:
@@ -95,12 +96,13 @@ class BoardServer:
         packets = []
         for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1e3):
             if descriptor in self._listeners:
-                self._accept(descriptor)
+                number = self._accept(descriptor)     # which may have sent something already
             elif descriptor in self._boards:
                 number = self._boards[descriptor]
-                packet = self._read(number)
-                if packet:
-                    packets.append((number, packet))
+            else:
+                continue
+            if packet := self._read(number):
+                packets.append((number, packet))
         return packets
 
     def _send(self, board: int, packet: bytes) -> None:
@@ -124,7 +126,7 @@ class BoardServer:
         self._listeners[listener.fileno()] = (number, listener)
         self._poll.register(listener, select.POLLIN)
 
-    def _accept(self, descriptor: int) -> None:
+    def _accept(self, descriptor: int) -> int:
         number, listener = self._listeners[descriptor]
         with contextlib.suppress(BlockingIOError):
             host, _ = listener.accept()
@@ -133,6 +135,7 @@ class BoardServer:
             self._hosts[number] = host
             self._boards[host.fileno()] = number
             self._poll.register(host, select.POLLIN)
+        return number
 
     def _read(self, number: int) -> bytes:
         host = self._hosts[number]

@@ -13,7 +13,7 @@ from time import monotonic
 
 import can
 
-from armsense.boards.transport.seqpacket import connect_seqpacket, MAX_PACKET
+from armsense.boards.transport.seqpacket import connect_seqpacket, MAX_PACKET, server_of
 from armsense.errors import TransportUnavailable
 
 # Error classes of Linux error frames (linux/can/error.h).
@@ -50,6 +50,7 @@ class SeqpacketBus(can.BusABC):
         self._is_shutdown = True       # until the connection stands, for the base's destructor
         self._socket = connect_seqpacket(channel, connect_timeout)
         self._socket.setblocking(False)
+        self._serve = server_of(channel)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self._state = can.BusState.ACTIVE
@@ -106,8 +107,12 @@ class SeqpacketBus(can.BusABC):
         """Next packet, empty after `timeout` [s]."""
         if self._socket.fileno() < 0:
             raise can.CanOperationError(f'{self.channel_info}: the other end is gone')
-        if not self._poll.poll(None if timeout is None else max(timeout, 0.0) * 1e3):
-            return b''
+        if not self._poll.poll(0.0):
+            if timeout is not None and timeout <= 0.0:
+                return b''
+            self._serve()
+            if not self._poll.poll(None if timeout is None else timeout * 1e3):
+                return b''
         try:
             packet = self._socket.recv(MAX_PACKET)
         except OSError:

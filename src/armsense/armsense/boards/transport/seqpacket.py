@@ -6,6 +6,7 @@ number alone says "no answer": the emulator drops frames without making the driv
 timeout, which keeps lock-step runs with dropped frames deterministic and fast.
 """
 
+from collections.abc import Callable
 import contextlib
 import os
 from pathlib import Path
@@ -18,6 +19,13 @@ from armsense.errors import TransportUnavailable
 
 ENVELOPE = Struct('=I')
 MAX_PACKET = 256      # [byte]
+# What answers at a path where driver and boards share a process and a thread: to be called when
+# the driver has sent something, or it would wait for ever.
+SERVED_HERE: dict[str, Callable[[], None]] = {}
+
+
+def _elsewhere() -> None:
+    """The boards are served by another process."""
 
 
 class SeqpacketTransport:
@@ -32,6 +40,7 @@ class SeqpacketTransport:
         self._timeout = timeout
         self._number = 0
         self._path: str | None = path      # None: closed for good
+        self._serve = server_of(path)
         self._socket: socket.socket | None = connect_seqpacket(path, connect_timeout)
 
     def transfer(self, frame: bytes) -> bytes:
@@ -45,6 +54,7 @@ class SeqpacketTransport:
         try:
             connection.settimeout(self._timeout)
             connection.send(number + frame)
+            self._serve()
             while packet := connection.recv(MAX_PACKET):
                 if packet.startswith(number):
                     return packet[ENVELOPE.size:]
@@ -78,6 +88,11 @@ class SeqpacketTransport:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+def server_of(path: str) -> Callable[[], None]:
+    """See `SERVED_HERE`; does nothing where another process serves the path."""
+    return SERVED_HERE.get(path, _elsewhere)
 
 
 def connect_seqpacket(path: str, connect_timeout: float = 0.0) -> socket.socket:

@@ -1,0 +1,1 @@
+"""Nodes with a fault in their step, for `test_process.py`."""
