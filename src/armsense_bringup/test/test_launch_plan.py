@@ -188,7 +188,8 @@ def test_arm_launch_file(installed, arguments: dict[str, str], nodes: str) -> No
 
 
 @pytest.mark.parametrize(('arguments', 'nodes', 'beside'), [
-    ({}, 'motor_board collision_observer dynamic_controller', 'simulator'),
+    ({}, 'simulator motor_board collision_observer dynamic_controller', ''),
+    ({'lockstep': 'false'}, 'motor_board collision_observer dynamic_controller', 'simulator'),
     ({'lockstep': 'true', 'record': 'true', 'base': 'true'},
      'simulator motor_board collision_observer base_reaction dynamic_controller recorder', ''),
     ({'hardware': 'spi', 'base': 'true', 'record': 'true', 'cells': '3', 'seed': '9'},
