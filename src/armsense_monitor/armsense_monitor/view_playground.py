@@ -19,6 +19,7 @@ from armsense_monitor.view_scene import LinkMesh
 STIFFNESS = 200.0       # [N/m] of the hand that a mouse is
 RADIUS = 0.05           # [m] of an obstacle
 HEAVIEST = 0.5          # [kg] of the slider
+LAST = 1e9              # place in the panel: STOP comes first
 EVERY = 5               # updates between two messages of a hand that does not move
 
 
@@ -41,7 +42,7 @@ class Playground:
         self._holds: dict[int, Hold] = {}       # by page
         self._challenge = Challenge()
         self._count = 0
-        with gui.add_folder('Playground'):
+        with gui.add_folder('Playground', order=LAST):
             self._score = gui.add_html('')
             things = gui.add_button_group('obstacle', ['Put', 'Take away'])
             things.on_click(lambda event: self._obstacle(event, event.target.value == 'Put'))

@@ -218,7 +218,7 @@ def test_bag_is_picked_and_left(page, site):
 
 def on_screen(page, site, place):
     """Where a page shows a place [m], base frame, (3,): pixels."""
-    camera = next(iter(site.view._server.get_clients().values())).camera
+    camera = list(site.view._server.get_clients().values())[-1].camera
     forward = camera.look_at - camera.position
     forward = forward / np.linalg.norm(forward)
     right = np.cross(forward, [0.0, 0.0, 1.0])
