@@ -159,7 +159,9 @@ class ControlPanel:
                     'token', '', hint='printed where the monitor was started')
                 unlock = gui.add_button('Unlock', icon=viser.Icon.LOCK_OPEN)
             unlock.on_click(lambda _: self._enter())
-            self._form.on_submit(lambda _: self._enter())
+            self._form.on_submit(lambda _: self._submit(True))
+            self._token.on_update(lambda _: self._submit(self._submitted))
+            self._submitted = False
             stop = gui.add_button('STOP', color='red', icon=viser.Icon.HAND_STOP,
                                   hint='or the space bar')
             stop.on_click(lambda _: self._trigger('emergency_stop', 'STOP'))
@@ -195,7 +197,14 @@ class ControlPanel:
         if strategy in STRATEGIES:
             self._reaction.value = strategy
 
+    def _submit(self, wanted: bool) -> None:
+        """Enter was pressed; what was typed before it may come a moment later."""
+        self._submitted = wanted
+        if wanted and self._token.value:
+            self._enter()
+
     def _enter(self) -> None:
+        self._submitted = False
         refused = self._access.enter(self._client.client_id, self._token.value, time.monotonic())
         if refused:
             self._say('Token', refused, False)
