@@ -72,7 +72,7 @@ def _own(process: ProcessSpec, parameters: dict[str, dict[str, float]]) -> dict[
 @contextlib.contextmanager
 def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | None = None,
                **arguments: str) -> Iterator[tuple[SystemClient, Supervisor]]:
-    """Launch `arm.launch.xml`, in one process unless told otherwise; all are gone at the end.
+    """Launch `arm.launch.xml`, a process for each node unless told otherwise; all are gone at the end.
 
     Args:
         alone: The end of one process does not stop the others.
@@ -80,7 +80,7 @@ def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | No
         **arguments: Of the launch file.
     """
     plan = load(ROOT / 'launch' / 'arm.launch.xml', {
-        'process': 'one', 'client': CLIENT, 'lockstep': 'false', 'real_time_factor': '0',
+        'process': 'many', 'client': CLIENT, 'lockstep': 'false', 'real_time_factor': '0',
         **arguments})
     plan = [replace(process, parameters={**process.parameters, **_own(process, parameters or {})})
             for process in plan]

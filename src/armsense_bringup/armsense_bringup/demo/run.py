@@ -107,7 +107,7 @@ def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
         'arm': demo.arm, 'lockstep': str(lockstep).lower(), 'real_time_factor': '0',
         'record': 'true', 'bag': str(bag), 'scenario': str(scenario),
         'realtime': str(not lockstep).lower(), 'reaction': reaction,
-        'process': 'one' if lockstep else 'many', 'client': CLIENT})
+        'client': CLIENT})
     with Supervisor(plan) as supervisor, ArmClient(
             CLIENT, patience=PATIENCE, failure=lambda: supervisor.failure) as client:
         # Found before time passes: in lock-step it may pass faster than a client finds a server.
