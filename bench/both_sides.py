@@ -10,18 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from armsense.identify.elastic.arm import (
+from armsense.identify.elastic.actuators import (
     actuator_columns,
     Actuators,
-    BAND,
     elastic_config,
-    ElasticArm,
-    ElasticRecording,
     identify_actuators,
-    identify_links,
-    SMOOTHING,
     TERMS,
 )
+from armsense.identify.elastic.arm import ElasticArm, identify_links
+from armsense.identify.elastic.recording import BAND, ElasticRecording, SMOOTHING
 from armsense.identify.estimation.base_parameters import (
     base_parameters,
     BaseEstimate,
@@ -67,7 +64,7 @@ def identify_both_sides(recordings: Sequence[ElasticRecording], model: Arm,
     for recording in recordings:
         band = torque_band(recording.motor_side())
         A, y = actuator_columns(recording, _with_coupling(model, first), first.inertia, {},
-                                BAND * band)
+                                BAND * band, {})
         _, joints = recording.motions(BAND * band)
         N = len(y)
         Y = model.torque_regressor_batch(joints.q, joints.dq, joints.ddq).reshape(N, n, -1)

@@ -9,7 +9,8 @@ import numpy as np
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.drive.friction import FrictionModel
 from armsense.drive.strain_link import StrainLink
-from armsense.identify.elastic.arm import elastic_config, ElasticRecording
+from armsense.identify.elastic.actuators import elastic_config
+from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.signals.recording import Recording
 from armsense.model.arm import Arm
 from armsense.types import Array

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from armsense.drive.current_sign import recover_signs
 from armsense.errors import BadValue
-from bench.papers.current_sign import CurrentSign, expected_current, recover_signs
+from bench.papers.current_sign import expected_current
 
 DT = 1e-3
 K_V, R_A = 0.0302, 0.6          # [V s/rad], [ohm]
@@ -76,9 +77,3 @@ def test_shapes_must_agree():
     with pytest.raises(BadValue, match='shape'):
         recover_signs(np.ones(4), np.ones(5), DT)
 
-
-def test_online_sign_keeps_the_last_clear_one():
-    sign = CurrentSign(2, dead_band=0.1)
-    np.testing.assert_array_equal(sign.step(np.ones(2), np.array([-1.0, 1.0])), [-1.0, 1.0])
-    np.testing.assert_array_equal(sign.step(np.ones(2), np.array([0.05, -0.05])), [-1.0, 1.0])
-    np.testing.assert_array_equal(sign.step(np.ones(2), np.array([0.5, -0.5])), [1.0, -1.0])

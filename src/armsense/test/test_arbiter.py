@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from armsense.boards.arbiter import Arbiter, ArbiterSettings
-from armsense.boards.command_guard import guard_limits, GuardLimits
+from armsense.boards.command_guard import CommandGuard, guard_limits, GuardLimits
 from armsense.boards.joint_map import Reading
 from armsense.boards.mode import Fault, FaultKind, Mode
+from armsense.drive import ElasticJoint
 from armsense.model import Arm
 from armsense.share import arm_names
 from armsense.trajectory import Limits
@@ -320,8 +322,28 @@ def test_who_drives_nothing_ends_at_once():
 def test_the_arbiter_allows_what_controllers_do_and_no_more(name):
     model = Arm.load(name)
     guard, limits = guard_limits(model), Limits.of(model)
-    for quantity in ('lower', 'upper', 'velocity', 'torque'):
-        assert getattr(guard, quantity) == getattr(limits, quantity).tolist()
+    springs = ElasticJoint.from_config(model.config)
+    rng = np.random.default_rng(1)
+    soft = springs.stiffness > 0.0
+    corners = []
+    for q, dq, load in rng.choice([-1.0, 1.0], (400, 3, model.n)):      # corners of the limits
+        q = np.where(q < 0.0, limits.lower, limits.upper)
+        twist = np.where(soft, load * limits.torque / np.where(soft, springs.stiffness, 1.0), 0.0)
+        path = np.eye(model.n) + springs.coupling
+        corners.append((path @ q + twist, path @ (dq * limits.velocity)))
+    theta, dtheta = np.array(corners).transpose(1, 0, 2)
+    np.testing.assert_allclose(guard.lower, theta.min(axis=0))
+    np.testing.assert_allclose(guard.upper, theta.max(axis=0))
+    np.testing.assert_allclose(guard.velocity, dtheta.max(axis=0))
+    assert guard.torque == limits.torque.tolist()
+
+
+def test_a_link_beyond_its_limit_is_a_fault_although_its_motor_is_not():
+    model = Arm.load('biorob')
+    guard, (lower, upper) = CommandGuard(guard_limits(model)), model.position_limits
+    there = [0.0, 1.2, float(upper[2]) + 0.16, -0.6]
+    assert guard.watch([0.0] * 4, [0.0] * 4, [0.0, 1.2, -1.4, -0.6]) is None
+    assert guard.watch([0.0] * 4, [0.0] * 4, there).kind is FaultKind.POSITION_LIMIT
 
 
 def test_a_collision_of_the_time_before_disable_is_over_at_the_next_enable():

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.arm import (
-    ElasticRecording,
-    identify_actuators,
-    identify_elastic,
-    spring_torque,
-)
+from armsense.identify.elastic.actuators import identify_actuators
+from armsense.identify.elastic.arm import identify_elastic, spring_torque
+from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.identify import Options
 from armsense.identify.signals.filters import Motion
 from armsense.model import Arm

@@ -297,7 +297,7 @@ class Arbiter:
         if self.mode != Mode.ENABLED:
             self._fast_since = None
             return
-        fault = self.guard.watch(reading.position, reading.velocity)
+        fault = self.guard.watch(reading.position, reading.velocity, reading.joint_position)
         if fault is None or fault.kind is not FaultKind.OVERSPEED:
             self._fast_since = None
         elif self._fast_since is None:
@@ -334,7 +334,8 @@ class Arbiter:
     def _too_fast(self) -> Fault | None:
         if self.reading is None:
             return None
-        fault = self.guard.watch(self.reading.position, self.reading.velocity)
+        fault = self.guard.watch(self.reading.position, self.reading.velocity,
+                                 self.reading.joint_position)
         return fault if fault is not None and fault.kind is FaultKind.OVERSPEED else None
 
 

@@ -19,7 +19,7 @@ from armsense.boards.board_monitor import BoardMonitor
 from armsense.boards.command_guard import CommandGuard, GuardLimits
 from armsense.boards.joint_map import JointMap, Reading
 from armsense.boards.mode import Fault, FaultKind, Mode
-from armsense.boards.protocol.messages import BoardCommand, BoardState
+from armsense.boards.protocol.messages import BoardCommand, BoardState, MotorCommand
 from armsense.boards.transport.link import Exchange, LinkCounters
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
@@ -76,6 +76,7 @@ class ArmDriver(Arbiter):
         # there and report an encoder error.
         self._outputs = [((k, 0) in self.map.slots, (k, 1) in self.map.slots)
                          for k in range(self.map.boards)]
+        self._sent: list[tuple[MotorCommand, MotorCommand]] = []   # in the cycle before, [board][motor]
         self._start = StartUp(self.map, self.guard, self.settings)
         self._wrong: Fault | None = None   # of positions, until the motors are ready again
         self._lost_at = 2**63              # [ns] when a board was lost; not yet
@@ -120,15 +121,16 @@ class ArmDriver(Arbiter):
         self._next_cycle()
         self._check_rest()
         self._check_command()
-        exchanges, answered = [], 0
-        for link, command in zip(self.links, self._board_commands(), strict=True):
+        exchanges, answered, commands = [], 0, self._board_commands()
+        followed, self._sent = self._sent, [command.motors for command in commands]
+        for link, command in zip(self.links, commands, strict=True):
             exchanges.append(link.exchange(command))
             answered += self.time()
         self._note_sample(answered // len(self.links))
         states = self._judge(exchanges)
         if states is None:
             return None
-        self.reading = reading = self.map.reading(states)
+        self.reading = reading = self.map.reading(states, followed)
         self._advance(states, reading)
         return reading
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 
 from armsense.boards.mode import Fault, FaultKind
+from armsense.drive import ElasticJoint
 from armsense.model import Arm
 from armsense.schema import quantity
 from armsense.trajectory.limits import Limits
@@ -13,7 +15,7 @@ from armsense.types import Command, Floats
 
 @dataclass(frozen=True, kw_only=True)
 class GuardLimits:
-    """Limits of one arm, each list in joint order."""
+    """Limits of one arm, each list in joint order; angles and velocities of the motors."""
 
     lower: Sequence[float]              # [rad]
     upper: Sequence[float]              # [rad]
@@ -21,6 +23,7 @@ class GuardLimits:
     torque: Sequence[float]             # [Nm]
     damping: Sequence[float]            # [Nm s/rad] of the safe state
     names: Sequence[str]
+    links: Sequence[tuple[float, float]] = ()   # [rad] range of each link
     integrates: bool = False            # the boards have an integrator
     position_margin: float = quantity(0.15, unit='rad', text='beyond a limit before it is a fault')
     speed_margin: float = quantity(1.5, text='times the velocity limit before it is a fault')
@@ -28,12 +31,18 @@ class GuardLimits:
 
 
 def guard_limits(model: Arm) -> GuardLimits:
-    """Limits of an arm: those of the controllers, and how the safe state brakes."""
+    """Limits of an arm: those of the controllers, and how the safe state brakes.
+
+    A motor behind a spring turns further than its link, and one whose cable passes another joint
+    turns with that joint, too.
+    """
     config = model.config
-    limits = Limits.of(model)
+    limits, springs = Limits.of(model), ElasticJoint.from_config(config)
+    lower, upper = springs.motor_range(limits.lower, limits.upper, limits.torque)
     return GuardLimits(
-        lower=limits.lower.tolist(), upper=limits.upper.tolist(),
-        velocity=limits.velocity.tolist(), torque=limits.torque.tolist(),
+        lower=lower.tolist(), upper=upper.tolist(),
+        velocity=springs.motor_speed(limits.velocity).tolist(), torque=limits.torque.tolist(),
+        links=list(zip(limits.lower.tolist(), limits.upper.tolist(), strict=True)),
         damping=[j.safe_damping for j in config.joints.values()],
         names=config.joint_names,
         integrates=bool(config.boards and config.boards.protocol == 'laas_inhouse'))
@@ -87,15 +96,18 @@ class CommandGuard:
                     kd[k] = max(kd[k], limits.damping[k])
         return Command(reference, speed, torque, command.kp, kd, command.ki)
 
-    def watch(self, position: Sequence[float], velocity: Sequence[float]) -> Fault | None:
-        """The fault in a state, if any."""
-        limits = self.limits
-        for k, name in enumerate(limits.names):
-            if not (limits.lower[k] - limits.position_margin <= position[k]
-                    <= limits.upper[k] + limits.position_margin):
+    def watch(self, position: Sequence[float], velocity: Sequence[float],
+              links: Sequence[float] = ()) -> Fault | None:
+        """The fault in a state of motors, and of links behind springs, if any."""
+        limits, margin = self.limits, self.limits.position_margin
+        motors = zip(limits.names, position, zip(limits.lower, limits.upper, strict=True),
+                     strict=True)
+        behind = zip(limits.names, links, limits.links, strict=True) if links else ()
+        for name, q, (low, high) in chain(motors, behind):
+            if not low - margin <= q <= high + margin:
                 return Fault(FaultKind.POSITION_LIMIT,
-                             f'{name} at {position[k]:.3f} rad, limits {limits.lower[k]:.3f} .. '
-                             f'{limits.upper[k]:.3f}')
+                             f'{name} at {q:.3f} rad, limits {low:.3f} .. {high:.3f}')
+        for k, name in enumerate(limits.names):
             if abs(velocity[k]) > limits.speed_margin * limits.velocity[k]:
                 return Fault(FaultKind.OVERSPEED,
                              f'{name} at {velocity[k]:.2f} rad/s, limit {limits.velocity[k]:.2f}')

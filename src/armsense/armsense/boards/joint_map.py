@@ -2,6 +2,10 @@
 
 q = offset + direction * motor_angle / gear_ratio
 torque = direction * torque_per_ampere * current
+
+A current sensor may tell the magnitude alone (thesis 000, section 4.3.2). The document takes the
+sign from the motor's voltage (eq. 4.52), which these boards do not report. They are told the
+current themselves, as a law: what it asks for at the reported state has the sign of the current.
 """
 
 from collections.abc import Sequence
@@ -42,6 +46,7 @@ class _Channel(NamedTuple):
     torque_per_ampere: float  # [Nm/A] signed
     current_limit: float      # [A]
     gain: float               # [A/rad motor] per [Nm/rad joint]
+    unsigned: bool            # the sensor reports |current|
 
 
 class JointMap:
@@ -58,6 +63,11 @@ class JointMap:
         zero = zero if zero is not None else (config.home or (0.0,) * config.n)
         self._channels = [_channel(config, k, zero[k]) for k in range(config.n)]
         self.boards = 1 + max(channel.board for channel in self._channels)
+        boards = config.boards
+        if boards and boards.protocol == 'laas_inhouse' and any(
+                channel.unsigned for channel in self._channels):
+            raise ArmsenseError(f'{config.arm}: current sensors without a sign need boards without '
+                                'an integrator, whose part of the current nobody knows')
         slots = [(c.board, c.motor) for c in self._channels]
         if len(set(slots)) != len(slots):
             raise ArmsenseError(f'{config.arm}: two joints share one motor: '
@@ -77,12 +87,19 @@ class JointMap:
         """Forget the turns of the link-side encoders (the arm was moved while off)."""
         self._turns = [None] * self.n
 
-    def reading(self, states: Sequence[BoardState]) -> Reading:
-        """Joint-side values of the newest state of every board."""
+    def reading(self, states: Sequence[BoardState],
+                sent: Sequence[Sequence[MotorCommand]] = ()) -> Reading:
+        """Joint-side values of the newest state of every board.
+
+        `sent` are the commands that the boards followed before they answered, [board][motor];
+        sensors without a sign need them.
+        """
         position, velocity, current, torque, adc = [], [], [], [], []
         power = 0.0
-        for board, motor, per_joint, offset, torque_per_ampere, _, _ in self._channels:
+        for board, motor, per_joint, offset, torque_per_ampere, _, _, unsigned in self._channels:
             p, v, i, _, counts, watts = states[board].motors[motor]
+            if unsigned and sent and _asked_current(sent[board][motor], p, v) < 0.0:
+                i = -i
             position.append(offset + p / per_joint)
             velocity.append(v / per_joint)
             current.append(i)
@@ -98,7 +115,7 @@ class JointMap:
         """Command of every motor, [board][motor]."""
         boards = [[self._idle, self._idle] for _ in range(self.boards)]
         for channel, p, v, torque, kp, kd, ki in zip(self._channels, *command, strict=True):
-            board, motor, per_joint, offset, torque_per_ampere, limit, gain = channel
+            board, motor, per_joint, offset, torque_per_ampere, limit, gain, _ = channel
             boards[board][motor] = build(MotorCommand, (
                 (p - offset) * per_joint, v * per_joint, torque / torque_per_ampere,
                 kp * gain, kd * gain, limit, ki * gain))
@@ -139,7 +156,13 @@ def _channel(config: ArmConfig, k: int, zero: float) -> _Channel:
         board=joint.slot.board, motor=joint.slot.motor - 1, per_joint=per_joint,
         offset=zero if joint.offset is None else joint.offset,
         torque_per_ampere=torque_per_ampere, current_limit=joint.current_limit,
-        gain=1.0 / (per_joint * torque_per_ampere))
+        gain=1.0 / (per_joint * torque_per_ampere), unsigned=joint.current_sensor.unsigned)
+
+
+def _asked_current(command: MotorCommand, position: float, velocity: float) -> float:
+    """What a board's law asks for at a state of the motor [A], without limit or integral."""
+    p, v, current, kp, kd, _, _ = command
+    return kp * (p - position) + kd * (v - velocity) + current
 
 
 def motor_zero(model: Arm) -> list[float]:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armsense.control.drivetrain import Drivetrain
+from armsense.drive import ElasticJoint
 from armsense.model import Arm
 from armsense.trajectory.limits import Limits
-from armsense.types import ArmState, Array, Command, constant
+from armsense.types import ArmState, Command, constant
 
 # [rad] A place further away pulls no harder; the driver takes 0.5 for a mistake and brakes.
 REACH = 0.4
@@ -38,10 +38,11 @@ class Limiter:
         self.torque = constant(limits.torque)
         self._damping = constant(np.array([j.safe_damping for j in model.config.joints.values()]))
         self._zero = constant(np.zeros(model.n))
-        self._low, self._high = (constant(edge) for edge in _motor_range(model, limits))
-        speed = limits.velocity * np.abs(Drivetrain(model).path).sum(axis=1)
-        self._edges = (self._low.tolist(), self._high.tolist(), speed.tolist(),
-                       limits.torque.tolist(), limits.velocity.tolist())
+        springs = ElasticJoint.from_config(model.config)
+        self._low, self._high = (constant(edge) for edge in springs.motor_range(
+            limits.lower, limits.upper, limits.torque))
+        self._edges = (self._low.tolist(), self._high.tolist(),
+                       springs.motor_speed(limits.velocity).tolist(), limits.torque.tolist())
         self._rest = constant(np.minimum(np.maximum(0.0, self._low), self._high))
 
     def apply(self, command: Command, state: ArmState) -> Limited:
@@ -49,20 +50,20 @@ class Limiter:
         kept = True
         rows: list[tuple[float, float, float, float, float, float]] = []
         # Plain numbers: for a handful of joints a loop is several times faster than arrays.
-        for p, v, tau, kp, kd, ki, theta, dtheta, low, high, speed, limit, fastest in zip(
+        for p, v, tau, kp, kd, ki, theta, dtheta, low, high, speed, limit in zip(
                 *(values.tolist() for values in command), state.theta.tolist(),
                 state.dtheta.tolist(), *self._edges, strict=True):
             if not isfinite(p + v + tau + kp + kd + ki):
                 return Limited(self.damping(state), f'the law gave {_worst(command)}', True)
             total = tau + kp * (p - theta) + kd * (v - dtheta)
-            fast = dtheta * total > 0.0 and abs(dtheta) > NEAR * fastest
+            fast = dtheta * total > 0.0 and abs(dtheta) > NEAR * speed
             if not fast and low <= p <= high and -REACH <= p - theta <= REACH and (
                     -speed <= v <= speed) and -limit <= tau <= limit and -limit <= total <= limit:
                 rows.append((p, v, tau, kp, kd, ki))
                 continue
             kept = False
             if fast:
-                most = limit * max(-1.0, (1.0 - abs(dtheta) / fastest) / (1.0 - NEAR))
+                most = limit * max(-1.0, (1.0 - abs(dtheta) / speed) / (1.0 - NEAR))
                 total = min(abs(total), most) * (1.0 if dtheta > 0.0 else -1.0)
                 rows.append((min(max(p, low), high), 0.0, total, 0.0, 0.0, 0.0))
                 continue
@@ -101,18 +102,6 @@ def _share(torque: float, feedback: float, limit: float) -> float:
     if abs(feedback) <= abs(room):
         return 1.0
     return room / feedback if isfinite(feedback) else 0.0
-
-
-def _motor_range(model: Arm, limits: Limits) -> tuple[Array, Array]:
-    """Motor angles of all joint angles within the limits, springs at full torque [rad], (n,)."""
-    drivetrain = Drivetrain(model)
-    up, down = np.maximum(drivetrain.path, 0.0), np.minimum(drivetrain.path, 0.0)
-    low, high = up @ limits.lower + down @ limits.upper, up @ limits.upper + down @ limits.lower
-    if drivetrain.springs is not None:
-        K = drivetrain.springs.stiffness
-        stretch = np.where(K > 0.0, limits.torque / np.maximum(K, 1e-9), 0.0)
-        low, high = low - stretch, high + stretch
-    return low, high
 
 
 def _worst(command: Command) -> str:

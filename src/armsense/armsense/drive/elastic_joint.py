@@ -74,6 +74,17 @@ class ElasticJoint:
         n = len(self.stiffness)
         return -self._link_gain[:, 2 * n:3 * n], -self._link_gain[:, 3 * n:]
 
+    def motor_range(self, lower: Array, upper: Array, torque: Array) -> tuple[Array, Array]:
+        """Motor angles of all joint angles within limits, springs at full torque [rad], (n,)."""
+        up, down = np.maximum(self._path, 0.0), np.minimum(self._path, 0.0)
+        stretch = np.divide(torque, self.stiffness, where=self.stiffness > 0.0,
+                            out=np.zeros_like(self.stiffness))
+        return up @ lower + down @ upper - stretch, up @ upper + down @ lower + stretch
+
+    def motor_speed(self, velocity: Array) -> Array:
+        """Fastest that the motors turn with joints within their velocity limits [rad/s], (n,)."""
+        return np.asarray(np.abs(self._path) @ velocity)
+
     def motor_position(self, q: Array, torque: Array) -> Array:
         """Motor angles [rad] that put `torque` [Nm] on the links at rest (eqs. 3.26, 3.28), (n,).
 

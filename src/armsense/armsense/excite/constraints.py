@@ -12,7 +12,9 @@ from armsense.model import Arm
 from armsense.trajectory.limits import Limits
 from armsense.types import Array
 
-FAR = 10.0   # [m] a base cylinder without a height is as tall as this
+FAR = 10.0           # [m] a base cylinder without a height is as tall as this
+SPRING_SPEED = 0.7   # of the velocity limits: a motor behind a spring is at times faster than its
+# link, and controllers brake motors from 0.8 of their limit on
 
 
 class BaseCylinder(NamedTuple):
@@ -48,7 +50,11 @@ class Constraints:
         """The fraction `use` of every limit of the arm, of positions about their middle."""
         if not 0.0 < use <= 1.0:
             raise BadValue('use of the limits', use, '> 0 and <= 1')
-        return cls(limits=shrunk(Limits.of(model), use), **others)   # type: ignore[arg-type]
+        limits = Limits.of(model)
+        if any(joint.elastic is not None for joint in model.config.joints.values()):
+            fastest = SPRING_SPEED / max(use, SPRING_SPEED) * limits.velocity
+            limits = replace(limits, velocity=fastest)
+        return cls(limits=shrunk(limits, use), **others)   # type: ignore[arg-type]
 
     def check_band(self, bandwidth: float, kind: str) -> None:
         """A motion that is faster than the band limit is an error."""

@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.arm import (
-    ElasticArm,
-    ElasticRecording,
-    identify_elastic,
-    spring_torque,
-)
+from armsense.identify.elastic.arm import ElasticArm, identify_elastic, spring_torque
+from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.estimation.training import Options
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file

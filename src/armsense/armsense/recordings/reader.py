@@ -13,7 +13,7 @@ import numpy as np
 
 from armsense.drive import StrainLink
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.arm import ElasticRecording
+from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.robot_file import RobotFile, SourceConfig
 from armsense.identify.signals.recording import Recording, regular, split_at_gaps
 from armsense.model.arm import Arm
@@ -125,7 +125,8 @@ def read_elastic(path: Path, origin: Origin, window: tuple[float, float] | None,
         even, remarks = regular(part)
         notes += remarks
         recordings.append(ElasticRecording(even.t, even.q[:, :arm.n], even.q[:, arm.n:],
-                                           even.tau[:, :arm.n], signals.name))
+                                           even.tau[:, :arm.n], signals.name
+                                           ).with_signs(arm.config))
     return recordings, notes
 
 
