@@ -1,10 +1,12 @@
 """Arms with springs, cables, gauges and unknown torque constants against their truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from armsense.errors import ArmsenseError
-from armsense.identify.elastic.actuators import identify_actuators
+from armsense.identify.elastic.actuators import EXTRA, identify_actuators
 from armsense.identify.elastic.arm import identify_elastic, spring_torque
 from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.identify import Options
@@ -85,6 +87,63 @@ def test_springs_give_the_torque_of_the_links(arm, run):
     q, dq, ddq = fourier_motion(arm.nominal, run.t, 7, 10.0)
     error = spring_torque(run, arm.springs) - arm.link_torque(q, dq, ddq)
     assert np.sqrt(np.mean(error**2)) < 0.05
+
+
+def test_signs_of_a_recording_without_any_come_from_the_motion(arm, run):
+    signed = replace(run, tau=np.abs(run.tau)).with_signs(arm.nominal.config)
+    clear = np.abs(run.tau) > 0.2
+    assert np.mean(signed.tau[clear] == run.tau[clear]) > 0.98
+    assert run.with_signs(arm.nominal.config) is run        # has them
+    found = identify_actuators([signed], arm.nominal)
+    np.testing.assert_allclose(found.stiffness, arm.springs.stiffness, rtol=0.05)
+
+
+def test_periods_are_averaged_with_their_variance(arm):
+    exact = arm.record(7, noise=0, periods=1)
+    rng = np.random.default_rng(5)
+    tau = np.tile(exact.tau, (16, 1))
+    tau = tau + rng.normal(scale=(0.1, 0.2, 0.3, 0.4), size=tau.shape)
+    t = np.arange(len(tau)) / exact.rate
+    mean = ElasticRecording(t, np.tile(exact.theta, (16, 1)), np.tile(exact.q, (16, 1)),
+                            tau).averaged()
+    assert len(mean.t) == len(exact.t)
+    np.testing.assert_allclose(16 * mean.variance, np.square([0.1, 0.2, 0.3, 0.4]), rtol=0.05)
+    left = np.std(mean.tau - exact.tau, axis=0)
+    np.testing.assert_allclose(left, np.array([0.1, 0.2, 0.3, 0.4]) / 4.0, rtol=0.1)
+
+
+def test_no_spring_pushes_and_no_friction_drives(arm, run):
+    torque = run.tau.copy()
+    torque[:, 1] *= -1.0
+    found = identify_actuators([replace(run, tau=torque)], arm.nominal)
+    assert {'stiffness2', 'damping2'} <= set(found.bounded)
+    assert found.stiffness[1] > 0.0
+    assert all((getattr(found, term) >= 0.0).all() for term in ('damping', 'viscous', 'coulomb'))
+    # The other joints' columns are their own.
+    np.testing.assert_allclose(found.stiffness[[0, 2]], arm.springs.stiffness[[0, 2]], rtol=0.01)
+
+
+@pytest.mark.parametrize('term, size', [('cubic', 40.0), ('hysteresis', 0.2), ('backlash', 0.1)])
+def test_a_further_term_is_found(arm, run, term, size):
+    motors, joints = run.motions(20.0)
+    path = np.eye(4) + arm.springs.coupling
+    twist = motors.q - joints.q @ path.T
+    shape = {'cubic': twist**3, 'hysteresis': np.sign(motors.dq - joints.dq @ path.T),
+             'backlash': -np.sign(twist)}[term]
+    found = identify_actuators([replace(run, tau=run.tau + size * shape)], arm.nominal,
+                               {term: EXTRA[term]})
+    np.testing.assert_allclose(found.extra[term][1:3], size, rtol=0.15)
+    np.testing.assert_allclose(found.stiffness, arm.springs.stiffness, rtol=0.05)
+
+
+def test_a_term_of_ones_own_is_one_more_column(arm, run):
+    motors, _ = run.motions(20.0)
+    drag = 0.3 * motors.dq * np.abs(motors.dq)
+    found = identify_actuators([replace(run, tau=run.tau + drag)], arm.nominal,
+                               {'drag': lambda s: s.dtheta * np.abs(s.dtheta)})
+    np.testing.assert_allclose(found.extra['drag'], 0.3, rtol=0.1)
+    with pytest.raises(ArmsenseError, match='name of a term'):
+        identify_actuators([run], arm.nominal, {'damping': lambda s: s.rate})
 
 
 def test_elastic_mistakes_are_explained(run, arm):

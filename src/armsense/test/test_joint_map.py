@@ -3,7 +3,7 @@ import math
 import pytest
 
 from armsense.boards.joint_map import JointMap
-from armsense.boards.protocol.messages import BoardState, MotorState
+from armsense.boards.protocol.messages import BoardState, MotorCommand, MotorState
 from armsense.errors import ArmsenseError
 from armsense.model import ArmConfig
 from armsense.schema import load
@@ -79,3 +79,21 @@ def test_two_joints_on_one_motor_are_refused():
 def test_a_joint_without_a_slot_is_named():
     with pytest.raises(ArmsenseError, match='joint1 has no slot'):
         JointMap(config(slot=None))
+
+
+def test_a_current_without_sign_has_that_of_the_law_which_the_board_follows():
+    joint_map = JointMap(config(current_sensor={'unsigned': True}))
+    # kp (p_ref - p) + kd (v_ref - v) + ff at p = 1, v = 2: 2 - 1.2 - 1 = -0.2 A
+    law = MotorCommand(position=3.0, velocity=0.8, current=-1.0, kp=1.0, kd=1.0, current_limit=9.0)
+    one, two = joint_map.reading(states(1.0, 1.0, (0.3, 0.3)), [[law, law]]).current
+    assert (one, two) == (-0.3, 0.3)           # the second sensor tells the sign itself
+    assert joint_map.reading(states(1.0, 1.0, (0.3, 0.3))).current == [0.3, 0.3]
+
+
+def test_an_integrator_hides_the_sign():
+    bad = load(ArmConfig, {'arm': 'two', 'title': 't', 'urdf': 'u', 'boards': {
+        'protocol': 'laas_inhouse'}, 'joints': {'joint1': {
+            'drive': 'rigid', 'gear_ratio': 1.0, 'torque_constant': 1.0, 'current_limit': 1.0,
+            'slot': {'board': 0, 'motor': 1}, 'current_sensor': {'unsigned': True}}}}, 'two.yaml')
+    with pytest.raises(ArmsenseError, match='boards without an integrator'):
+        JointMap(bad)
