@@ -18,7 +18,7 @@ from armsense.control import (
 )
 from armsense.control.active_law import ActiveLaw
 from armsense.control.config import ControllerConfig
-from armsense.drive import FrictionModel
+from armsense.drive import FrictionModel, GravityOffset, StrainLink
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.trajectory import Limits, QuinticSpline
@@ -285,15 +285,14 @@ def test_mean_free_strain_forgets_a_constant_load():
 
 def test_strain_that_the_model_expects_is_not_yielded_to():
     law = make('oscillation_damping', TUDOR, mean_time=1e6)
-    strain = TUDOR.config.joints['joint2'].strain
-    per_torque = strain.surface_distance / strain.bending_stiffness
-    for k, load in enumerate((0.0, 2.0, -5.0)):     # gravity while the arm swings
-        state = ArmState.rigid(np.zeros(3), np.zeros(3),
-                               strain=np.array([np.nan, load * per_torque, 0.0]))
+    gauges = StrainLink.from_config(TUDOR.config, TUDOR)
+    for k, angle in enumerate((0.0, 0.8, 1.5)):     # gravity while the arm swings
+        q = np.array([0.0, angle, -0.3])
+        load = TUDOR.gravity_torque(q)
+        state = ArmState.rigid(q, np.zeros(3), strain=gauges.strain(load, q))
         if not k:
             law.reset(state)
-        assert law.yielding(state, np.array([0.0, load, 0.0]), DT)[1] == pytest.approx(0.0,
-                                                                                      abs=1e-9)
+        assert law.yielding(state, load, DT)[1] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_after_a_collision_the_elastic_links_are_braked_first_and_damped_later():
@@ -311,7 +310,8 @@ def test_after_a_collision_the_elastic_links_are_braked_first_and_damped_later()
         assert command.kd[1] == law.gains.proportional[1] * (2.0 if braking else 1.0)
         if braking:   # the load that the gauge measures is carried by the motor
             assert command.torque[1] == pytest.approx(
-                -1e-3 * strain.bending_stiffness / strain.surface_distance)
+                -1e-3 * strain.bending_stiffness / strain.surface_distance
+                + GravityOffset(TUDOR, TUDOR.config)(np.zeros(3))[1])
     assert command.velocity[1] > 0.0                # yields to the contact
     law.halt(hit)
     law.relax(hit)                                  # what it presses against is let go of at once

@@ -23,6 +23,7 @@ from armsense.cli.command import answer, console, step_bar, table
 from armsense.cli.fleet import run_fleet, show_fleet
 from armsense.errors import ArmsenseError
 from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
+from armsense.identify.gauges import has_gauges, referred
 from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
 from armsense.jobs.files import check_target, expand
@@ -100,6 +101,8 @@ def _single(options: argparse.Namespace, setup: Setup, console: Console) -> dict
     show(job, console)
     if options.payload:
         loaded, _ = recorded_motion(options.payload, setup)
+        if has_gauges(setup.arm):
+            loaded = referred(loaded, setup.arm, job.model.model)
         result['payload'] = find_payload(job.model, loaded, job.training[0])
         console.print(payload_words(result['payload']))
     if options.out:

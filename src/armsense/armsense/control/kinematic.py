@@ -8,6 +8,7 @@ import numpy as np
 
 from armsense.control.decentralised import PiVelocityGains
 from armsense.control.law import Gain, Law
+from armsense.drive import StrainLink
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.schema import quantity
@@ -126,13 +127,15 @@ class OscillationDamping(KinematicJoint):
         super().__init__(model, gains)
         if not self.drivetrain.strained.any():
             raise ArmsenseError(f'{self.name} needs strain gauges; {model.name} has none')
-        strains = [joint.strain for joint in model.config.joints.values()]
         self._feedback = self.gain('strain').tolist()   # k_e [rad/s]
-        self._per_load = [0.0 if s is None else s.surface_distance / s.bending_stiffness
-                          for s in strains]             # strain per torque [1/Nm]; 0: no gauge
+        self._gauges = StrainLink.from_config(model.config, model)
         self._mean: list[float] | None = None
         self._brake = constant(gains.brake_gain * self.gain('proportional'))
         self._braking = 0.0   # [s] left in which the arm only brakes
+
+    def set_model(self, model: Arm) -> None:
+        super().set_model(model)
+        self._gauges = StrainLink.from_config(model.config, model)
 
     def reset(self, state: ArmState) -> None:
         """Take the present strain as the mean; a brake that had begun has ended."""
@@ -163,9 +166,7 @@ class OscillationDamping(KinematicJoint):
 
     def load(self, state: ArmState, expected: Array) -> Array:
         """Torque of the links on the motors [Nm], (n,): by the gauges, else `expected`."""
-        assert state.strain is not None
-        return np.array([strain / per_load if per_load else tau for per_load, strain, tau in zip(
-            self._per_load, state.strain.tolist(), expected.tolist(), strict=True)])
+        return np.where(self.drivetrain.strained, self._gauges.link_torque(state), expected)
 
     def yielding(self, state: ArmState, expected: Array, dt: float) -> list[float]:
         """k_e times the strain beyond the expected one and the average [rad/s], n numbers.
@@ -175,10 +176,10 @@ class OscillationDamping(KinematicJoint):
         if state.strain is None:
             raise ArmsenseError(f'{self.name} needs strain readings; the state has none')
         share, means, yields = 1.0 - math.exp(-dt / self.gains.mean_time), [], []
-        for k, (gain, per_load, strain, tau) in enumerate(zip(
-                self._feedback, self._per_load, state.strain.tolist(), expected.tolist(),
-                strict=True)):
-            bent = strain - tau * per_load if per_load else 0.0
+        rows = zip(self._feedback, self.drivetrain.strained.tolist(), state.strain.tolist(),
+                   self._gauges.strain(expected, state.q).tolist(), strict=True)
+        for k, (gain, gauged, strain, planned) in enumerate(rows):
+            bent = strain - planned if gauged else 0.0
             mean = bent if self._mean is None else self._mean[k]
             mean += share * (bent - mean)
             means.append(mean)

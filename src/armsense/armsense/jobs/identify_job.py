@@ -17,6 +17,7 @@ from armsense.errors import ArmsenseError
 from armsense.identify.elastic.arm import ElasticArm, identify_elastic, spring_torque
 from armsense.identify.elastic.recording import ElasticRecording
 from armsense.identify.estimation.training import Options
+from armsense.identify.gauges import has_gauges, identify_gauged, referred
 from armsense.identify.identify import identify
 from armsense.identify.model import IdentifiedModel, model_file
 from armsense.identify.payload import identify_payload
@@ -142,8 +143,12 @@ def _rigid(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: Pr
         training = [_moving(part, notes) for part in training]
     if robot is None or not (robot.windows.validate or robot.windows.files):
         unseen = [_moving(part, notes) for part in unseen]
-    model = identify(training, setup.arm, setup.options,
-                     lambda share, step: say(0.3 + 0.5 * share, step))
+    gauged = has_gauges(setup.arm)
+    model = (identify_gauged if gauged else identify)(
+        training, setup.arm, setup.options, lambda share, step: say(0.3 + 0.5 * share, step))
+    if gauged:
+        training, unseen = ([referred(r, setup.arm, model.model) for r in group]
+                            for group in (training, unseen))
     return model, training, unseen, None
 
 
@@ -191,7 +196,7 @@ def _elastic(setup: Setup, data: Sequence[Path], validate: Sequence[Path], say: 
 def recorded_motion(path: Path, setup: Setup) -> tuple[Recording, tuple[str, ...]]:
     """A recording, and remarks; a bag that tells about its motion is cut to that."""
     window = _window(path, setup)
-    if any(joint.strain is not None for joint in setup.arm.config.joints.values()):
+    if has_gauges(setup.arm):
         recording, remarks = read_strain(path, setup.origin)
     else:
         recording, remarks = read_recording(path, setup.origin)
