@@ -3,8 +3,8 @@
     python -m bench.bench_documents [--parts biorob traceability] [--periods 4] [--json]
 
 `biorob`: thesis 000, section 4.3.2, see `bench.biorob_boards`. `stiffness_error_percent`: against
-the simulated arm, by joint. `residual_before_nm`, `residual_after_nm`: peak of the residual without
-contact, as a mean over 0.1 s, by joint, with the model that was believed and the identified one.
+the simulated arm, by joint. `residual_before_nm`, `residual_after_nm`: peak of the residual
+without contact, as a mean over 0.1 s, by joint, with the believed and the identified model.
 `traceability`: numbered equations of the documents, and how many have a row in
 docs/traceability.md.
 """

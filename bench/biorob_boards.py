@@ -67,7 +67,7 @@ def measure(say: Callable[[str], None], periods: int = PERIODS, seed: int = 1) -
     assert job.springs is not None
     exact = np.array([j.elastic.stiffness for j in truth.config.joints.values() if j.elastic])
     stiffness = job.springs.actuators.stiffness
-    within = [low <= k <= high for k, (low, high) in zip(exact, (
+    within = [bool(low <= k <= high) for k, (low, high) in zip(exact, (
         job.springs.actuators.interval(f'stiffness{j + 1}') for j in range(4)), strict=True)]
     return {'stiffness_nm_per_rad': stiffness.round(3).tolist(),
             'stiffness_error_percent': (100.0 * np.abs(stiffness / exact - 1.0)).round(3).tolist(),

@@ -1,4 +1,4 @@
-"""The current that a motor's voltage equation expects (thesis 000, eq. 4.52)
+"""The current that a motor's voltage equation expects (thesis 000, eq. 4.52).
 
     i' = (u - k_v dtheta) / R_a
 

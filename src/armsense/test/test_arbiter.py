@@ -340,7 +340,7 @@ def test_the_arbiter_allows_what_controllers_do_and_no_more(name):
 
 def test_a_link_beyond_its_limit_is_a_fault_although_its_motor_is_not():
     model = Arm.load('biorob')
-    guard, (lower, upper) = CommandGuard(guard_limits(model)), model.position_limits
+    guard, upper = CommandGuard(guard_limits(model)), model.position_limits[1]
     there = [0.0, 1.2, float(upper[2]) + 0.16, -0.6]
     assert guard.watch([0.0] * 4, [0.0] * 4, [0.0, 1.2, -1.4, -0.6]) is None
     assert guard.watch([0.0] * 4, [0.0] * 4, there).kind is FaultKind.POSITION_LIMIT

@@ -123,7 +123,8 @@ def test_no_spring_pushes_and_no_friction_drives(arm, run):
     np.testing.assert_allclose(found.stiffness[[0, 2]], arm.springs.stiffness[[0, 2]], rtol=0.01)
 
 
-@pytest.mark.parametrize('term, size', [('cubic', 40.0), ('hysteresis', 0.2), ('backlash', 0.1)])
+@pytest.mark.parametrize(('term', 'size'), [('cubic', 40.0), ('hysteresis', 0.2),
+                                            ('backlash', 0.1)])
 def test_a_further_term_is_found(arm, run, term, size):
     motors, joints = run.motions(20.0)
     path = np.eye(4) + arm.springs.coupling

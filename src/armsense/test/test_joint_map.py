@@ -95,5 +95,5 @@ def test_an_integrator_hides_the_sign():
         'protocol': 'laas_inhouse'}, 'joints': {'joint1': {
             'drive': 'rigid', 'gear_ratio': 1.0, 'torque_constant': 1.0, 'current_limit': 1.0,
             'slot': {'board': 0, 'motor': 1}, 'current_sensor': {'unsigned': True}}}}, 'two.yaml')
-    with pytest.raises(ArmsenseError, match='boards without an integrator'):
+    with pytest.raises(ArmsenseError, match='without an integrator'):
         JointMap(bad)

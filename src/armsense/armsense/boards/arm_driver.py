@@ -76,7 +76,8 @@ class ArmDriver(Arbiter):
         # there and report an encoder error.
         self._outputs = [((k, 0) in self.map.slots, (k, 1) in self.map.slots)
                          for k in range(self.map.boards)]
-        self._sent: list[tuple[MotorCommand, MotorCommand]] = []   # in the cycle before, [board][motor]
+        # In the cycle before, [board][motor].
+        self._sent: list[tuple[MotorCommand, MotorCommand]] = []
         self._start = StartUp(self.map, self.guard, self.settings)
         self._wrong: Fault | None = None   # of positions, until the motors are ready again
         self._lost_at = 2**63              # [ns] when a board was lost; not yet

@@ -66,8 +66,8 @@ class JointMap:
         boards = config.boards
         if boards and boards.protocol == 'laas_inhouse' and any(
                 channel.unsigned for channel in self._channels):
-            raise ArmsenseError(f'{config.arm}: current sensors without a sign need boards without '
-                                'an integrator, whose part of the current nobody knows')
+            raise ArmsenseError(f'{config.arm}: current sensors without a sign need boards '
+                                'without an integrator, whose part of the current nobody knows')
         slots = [(c.board, c.motor) for c in self._channels]
         if len(set(slots)) != len(slots):
             raise ArmsenseError(f'{config.arm}: two joints share one motor: '

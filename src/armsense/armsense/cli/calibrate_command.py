@@ -60,6 +60,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--out', type=Path, help='model.yaml to write, if not that of --model')
     out.add_argument('--rate', type=float, default=0.1, help='false alarms per hour')
     out.add_argument('--confidence', type=float, default=0.9, help='that they are not exceeded')
+    out.add_argument('--sigma', type=float, metavar='FACTOR', help='so many standard deviations '
+                     'instead, whatever rate that gives (paper 001: 6)')
     out.add_argument('--observer', choices=OBSERVERS)
     out.add_argument('--fit-hours', type=float, help=f'of a check (default: {FIT_HOURS})')
     out.add_argument('--hours', type=float, help=f'of a check (default: {CHECK_HOURS})')
@@ -93,14 +95,16 @@ def _calibrate(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         residuals = _simulated(options, config, options.simulate / 60.0, 0, console)
         method = f'calibrated in simulation, seed {options.seed}'
     found = calibrate(residuals, model.n, config, 1.0 / model.config.rate, options.rate,
-                      options.confidence)
+                      options.confidence, options.sigma)
     if target is not None:
         store(target, model, found, method, options.bags)
     _show(model, found, console, target)
-    return {'arm': model.name, 'minutes': found.statistics.minutes, 'rate_per_hour': options.rate,
-            'confidence': options.confidence, 'mean_nm': found.statistics.mean,
-            'sigma_nm': found.statistics.sigma, 'threshold_nm': found.thresholds.constant,
-            'warnings': found.thresholds.warnings, 'model': str(target) if target else None}
+    limits = found.thresholds
+    return {'arm': model.name, 'minutes': found.statistics.minutes, 'kind': limits.kind,
+            'rate_per_hour': limits.rate_per_hour, 'confidence': limits.confidence,
+            'mean_nm': found.statistics.mean, 'sigma_nm': found.statistics.sigma,
+            'threshold_nm': limits.constant, 'warnings': limits.warnings,
+            'model': str(target) if target else None}
 
 
 def _recorded(who: Watched, options: argparse.Namespace) -> tuple[list[Array], Arm]:
@@ -212,12 +216,13 @@ def _bounds(alarms: int, hours: float) -> tuple[float, float]:
 
 def _show(model: Arm, found: Calibration, console: Console, target: Path | None) -> None:
     limits = found.thresholds
+    meaning = (f'{limits.rate_per_hour:g} false alarms per hour'
+               if limits.kind == 'false_alarm_rate' else 'multiples of sigma')
     joints = table(f'{model.name}: {found.statistics.minutes:.1f} min without collision, '
-                   f'{limits.rate_per_hour:g} false alarms per hour',
-                   ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'))
+                   f'{meaning}', ('joint', 'mean Nm', 'sigma Nm', 'threshold Nm', 'peaks'))
     for name, mean, sigma, height, peaks in zip(
             model.joint_names, found.statistics.mean, found.statistics.sigma, limits.constant,
-            limits.clusters, strict=True):
+            limits.clusters or ('-',) * model.n, strict=True):
         joints.add_row(name, f'{mean:+.3f}', f'{sigma:.3f}', f'{height:.3f}', str(peaks))
     console.print(joints)
     for warning in limits.warnings:

@@ -34,6 +34,8 @@ def fixed_thresholds(values: ArrayLike) -> Thresholds:
 def sigma_thresholds(residuals: Array, dt: float, factor: float = 6.0) -> Thresholds:
     """Mean plus `factor` standard deviations of collision-free residuals (N, n) (paper 001: 6)."""
     residuals = recording('residuals', residuals)
+    if not factor > 0.0:
+        raise BadValue('number of standard deviations', factor, '> 0')
     values = np.abs(residuals.mean(axis=0)) + factor * residuals.std(axis=0)
     return Thresholds(kind='sigma', constant=_tuple(values), minutes=len(residuals) * dt / 60.0)
 

@@ -35,7 +35,7 @@ def referred(recording: Recording, before: Arm, after: Arm) -> Recording:
 
 
 def offsets(arm: Arm, q: Array) -> Array:
-    """dtau of an arm at the joint positions (N, n) [Nm], (N, n)."""
+    """What an arm has between joints and gauges [Nm], (N, n), at joint positions of that shape."""
     offset = GravityOffset(arm, arm.config)
     return np.array([offset(row) for row in q])
 

@@ -14,6 +14,7 @@ from armsense.detector import (
     fixed_thresholds,
     Thresholds,
 )
+from armsense.detector.thresholds import sigma_thresholds
 from armsense.errors import ArmsenseError
 from armsense.model import Arm
 from armsense.model.arm_source import ArmSource
@@ -52,15 +53,17 @@ def free_residuals(model: Arm, config: DetectionConfig, tape: Tape,
 
 
 def calibrate(residuals: Sequence[Array], n: int, config: DetectionConfig, period: float,
-              rate: float, confidence: float = 0.9) -> Calibration:
+              rate: float, confidence: float = 0.9, sigmas: float | None = None) -> Calibration:
     """Statistics of collision-free residuals of n joints, as of `free_residuals`, and thresholds.
 
     These give so many false alarms per hour, with a confidence that they are not exceeded; the
-    period is that of the samples [s].
+    period is that of the samples [s]. With `sigmas` they are so many standard deviations instead
+    (paper 001: 6), whatever rate that gives.
     """
     table = np.concatenate(list(residuals)).astype(float)
     options = config.detector
-    thresholds = fit_watched(table, n, period, rate, confidence, (options.count, options.window))
+    thresholds = (sigma_thresholds(table[:, :n], period, sigmas) if sigmas is not None else
+                  fit_watched(table, n, period, rate, confidence, (options.count, options.window)))
     statistics = ResidualStatistics(
         mean=tuple(map(float, table[:, :n].mean(axis=0))),
         sigma=tuple(map(float, table[:, :n].std(axis=0))), minutes=len(table) * period / 60.0)

@@ -24,8 +24,9 @@ from rich.table import Table
 
 from armsense.cli.command import os_error
 from armsense.errors import ArmsenseError
+from armsense.model import Arm
 from armsense_bringup.demo.figure import draw, draw_film, draw_strip
-from armsense_bringup.demo.report import read_run, Run
+from armsense_bringup.demo.report import read_run, Run, why_not_named
 from armsense_bringup.demo.run import Demo, playground, run, web_monitor
 from armsense_bringup.workspace.own_domain import keep_apart
 
@@ -62,6 +63,11 @@ def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console
     _draw_pictures(demo, runs[0], folder, console, options.film)
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
+    arm = Arm.load(options.arm)
+    for why in {why_not_named(touch, arm, runs[0].threshold[0]): None
+                for touch in runs[0].touches}:
+        if why:
+            console.print(f'{why}.')
     console.print(f'figure {_short(folder / "demo.png")}, pictures '
                   f'{_short(folder / "strip.png")}, bag {_short(folder / "resume" / "bag")}; '
                   f'{summary["seconds"]:.0f} s. A simulation is no safety certificate.')

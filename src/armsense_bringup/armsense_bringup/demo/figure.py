@@ -12,7 +12,7 @@ import numpy as np
 
 from armsense.types import Array
 from armsense_bringup.demo.report import Run
-from armsense_bringup.demo.run import Demo, RADIUS, REMOVED
+from armsense_bringup.demo.run import Demo, REMOVED
 
 matplotlib.use('Agg')
 
@@ -136,7 +136,7 @@ def _pictures(demo: Demo, run: Run, moments: Sequence[tuple[float, str]],
             present = time < REMOVED
             if present and 'obstacle' not in plant.obstacles:
                 plant.reset(run.position[0])
-                plant.place_obstacle('obstacle', demo.obstacle, radius=RADIUS)
+                plant.place_obstacle('obstacle', demo.obstacle, radius=demo.radius)
             elif not present and 'obstacle' in plant.obstacles:
                 plant.remove_obstacle('obstacle')
             sample = min(int(np.searchsorted(run.time, time)), len(run.time) - 1)

@@ -10,6 +10,7 @@ from mcap.reader import make_reader
 import numpy as np
 from rclpy.serialization import deserialize_message
 
+from armsense.model import Arm
 from armsense.types import Array
 from armsense_msgs.msg import Collision, ContactTruth, MotorStates, ReactionState, Residual
 
@@ -32,6 +33,9 @@ class Touch:
     peak: float             # [N]
     felt: float | None      # [s] stamp of the state that decided; None: missed
     felt_link: str
+    q: Array                # [rad] links at its peak, (n,)
+    force: Array            # [N] then, world frame, (3,)
+    point: Array            # [m] world frame, (3,)
 
     @property
     def delay(self) -> float | None:
@@ -75,7 +79,7 @@ def read_run(bag: Path, start: float, end: float) -> Run:
     residuals = [m for m in messages['/residual'] if m.valid]
     truth = messages['/ground_truth']
     collisions = [(_stamp(m) - start, m.link) for m in messages['/collision']]
-    touches = _touches(truth, collisions, start)
+    touches = _touches(truth, collisions, states, start)
     phases = [m for topic, ms in messages.items() if topic.endswith('reaction_state') for m in ms]
     return Run(
         time=np.array([_stamp(m) - start for m in states]),
@@ -91,8 +95,28 @@ def read_run(bag: Path, start: float, end: float) -> Run:
         phases=tuple((_stamp(m) - start, m.state) for m in phases))
 
 
+def why_not_named(touch: Touch, model: Arm, threshold: Array) -> str:
+    """Why another link than the one that was hit is named; '': it is named, or was not felt."""
+    if touch.felt is None or touch.felt_link == touch.link:
+        return ''
+    pose = model.frame_pose(touch.q, touch.link)
+    place = pose[:3, :3].T @ (touch.point - pose[:3, 3])
+    load = model.point_jacobian(touch.q, touch.link, place).T @ touch.force
+    beyond = np.flatnonzero(np.abs(load) > threshold)
+    outermost = model.joint_names[int(beyond[-1]) if len(beyond) else 0]
+    return (f'{touch.link} was hit, {touch.felt_link} is named: the force puts '
+            f'{", ".join(f"{tau:.2f}" for tau in load)} Nm on the joints, and none beyond '
+            f'{outermost} feels more than its threshold; any link further out is as likely')
+
+
+def _links(states: list[MotorStates], stamp: float) -> Array:
+    """Link angles of the state nearest to a stamp [rad], (n,)."""
+    state = min(states, key=lambda m: abs(_stamp(m) - stamp))
+    return np.array(state.joint_position or state.position)
+
+
 def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]],
-             start: float) -> tuple[Touch, ...]:
+             states: list[MotorStates], start: float) -> tuple[Touch, ...]:
     groups: list[list[ContactTruth]] = []
     for message in truth:
         if _force(message) <= 0.0:
@@ -104,8 +128,12 @@ def _touches(truth: list[ContactTruth], collisions: list[tuple[float, str]],
     for group in groups:
         begin, end = _stamp(group[0]) - start, _stamp(group[-1]) - start
         felt = next(((s, link) for s, link in collisions if begin <= s <= end + SEARCH), None)
-        touches.append(Touch(begin, end, group[0].link, max(map(_force, group)),
-                             felt[0] if felt else None, felt[1] if felt else ''))
+        worst = max(group, key=_force)
+        touches.append(Touch(
+            begin, end, group[0].link, _force(worst), felt[0] if felt else None,
+            felt[1] if felt else '', _links(states, _stamp(worst)),
+            np.array([worst.force.x, worst.force.y, worst.force.z]),
+            np.array([worst.point.x, worst.point.y, worst.point.z])))
     return tuple(touches)
 
 

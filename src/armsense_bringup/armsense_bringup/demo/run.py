@@ -26,13 +26,16 @@ START = 2.0          # [s] of virtual time; motors are enabled after 0.2 s, then
 REAL_START = 5.0     # [s] about when the motion begins by the wall clock
 SWING = 0.8          # [s] for the motion, where the arm is fast enough
 REMOVED = 2.2        # [s] after the start of the motion, the obstacle is taken away
-RESTING = 7.5        # swings after the start, the arm rests again, and somebody pushes it
+RESTING = 6.0        # [s] after the start, the arm rests again, and somebody pushes it
 AFTER = 0.9          # [s] after that push
-STRUCK_END = 1.6     # [s] after the start: without a reaction only the obstacle is of interest
 ANGLE = 0.6          # [rad] of the first joint, from its home
 STRUCK = 0.35         # [rad] where the hand meets the obstacle
 RADIUS = 0.05        # [m]
 STIFFNESS = 20e3     # [N/m] of the obstacle: hard rubber
+# Springs and blades keep the motors out of a knock: its peak is over before anything could react.
+# What a reaction of such an arm prevents is being squeezed: a soft body, met early on a slow way.
+# A large one, for an arm that is pushed out of its way slips off a small one.
+SOFT_SWING, SOFT_STRUCK, SOFT_STIFFNESS, SOFT_RADIUS = 1.6, 0.12, 2e3, 0.2
 PUSH = 12.0          # [N]
 CLIENT = 'demo'       # node for whom lock-step waits
 PATIENCE = 180.0     # [s] wall clock for each part of a run
@@ -50,6 +53,8 @@ class Demo:
     goal: tuple[float, ...]                                  # [rad] where it ends
     swing: float                                             # [s] for the motion
     obstacle: tuple[float, float, float]                     # [m]
+    radius: float                                            # [m] of the obstacle
+    stiffness: float                                         # [N/m] of the obstacle
     pushed_link: str
     push_point: tuple[float, float, float]                   # [m] in the link's frame
     push: tuple[float, float, float]                         # [N]
@@ -59,10 +64,13 @@ class Demo:
         """The demo of an arm: its first joint swings the hand against a sphere."""
         model = Arm.load(arm)
         home = np.array(model.config.home or [0.0] * model.n)
+        soft = any(joint.drive != 'rigid' for joint in model.config.joints.values())
         there, struck = home.copy(), home.copy()
         there[0] += ANGLE
-        struck[0] += STRUCK
-        hand = model.frame_pose(struck)[:3, 3]
+        struck[0] += SOFT_STRUCK if soft else STRUCK
+        radius = SOFT_RADIUS if soft else RADIUS
+        way = model.jacobian(struck)[:3, 0]
+        hand = model.frame_pose(struck)[:3, 3] + (radius - RADIUS) * way / np.linalg.norm(way)
         last = model.link_names[-1]
         to_tool = np.linalg.inv(model.frame_pose(home, last)) @ model.frame_pose(home)
         # At its goal the hand is pushed back, against the swing of the first joint.
@@ -71,20 +79,28 @@ class Demo:
         fastest = point_to_point(home, there, Limits.of(model), model).duration
         return cls(
             arm=arm, joints=tuple(model.joint_names), home=tuple(home.tolist()),
-            goal=tuple(there.tolist()), swing=max(SWING, round(1.05 * fastest, 2)),
-            obstacle=tuple(hand.tolist()), pushed_link=last,
+            goal=tuple(there.tolist()),
+            swing=max(SOFT_SWING if soft else SWING, round(1.05 * fastest, 2)),
+            obstacle=tuple(hand.tolist()), radius=radius,
+            stiffness=SOFT_STIFFNESS if soft else STIFFNESS,
+            pushed_link=last,
             push_point=tuple(to_tool[:3, 3].tolist()), push=tuple(side.tolist()))
 
     @property
     def pushed(self) -> float:
         """When the resting arm is pushed [s], after the start."""
-        return RESTING * self.swing
+        return max(RESTING, REMOVED + 3.0 * self.swing)
+
+    @property
+    def struck_end(self) -> float:
+        """When a run without a reaction ends [s]: only the obstacle is of interest."""
+        return min(2.0 * self.swing, REMOVED - 0.1)
 
     def write_scenario(self, path: Path, start: float) -> None:
         """Events for the simulator; start: of the motion [s]."""
         events = [
             {'time': 0.0, 'place': {'name': 'obstacle', 'position': list(self.obstacle),
-                                    'radius': RADIUS, 'stiffness': STIFFNESS}},
+                                    'radius': self.radius, 'stiffness': self.stiffness}},
             {'time': start + REMOVED, 'remove': 'obstacle'},
             {'time': start + self.pushed, 'push': {
                 'link': self.pushed_link, 'point': list(self.push_point),
@@ -125,7 +141,7 @@ def run(demo: Demo, reaction: str, launch_file: Path, folder: Path,
         if outcome.done() and outcome.result().result.error_code in REFUSED:
             raise ArmsenseError('the motion was refused: '
                                 + outcome.result().result.error_string)
-        end = begin + (STRUCK_END if reaction == 'ignore' else demo.pushed + AFTER)
+        end = begin + (demo.struck_end if reaction == 'ignore' else demo.pushed + AFTER)
         client.wait(lambda: client.time > end, what='the end of the run')
     if supervisor.failed:
         raise ArmsenseError(supervisor.failure)

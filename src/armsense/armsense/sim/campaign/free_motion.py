@@ -44,7 +44,8 @@ def record_free(individual: Individual, seconds: float, seed: int,
     recorder = Recorder(individual.loop(run=None if as_identified else seed))
     recorder.run(SETTLE)
     while recorder.time < seconds and recorder.loop.driver.fault is None:
-        if rng.uniform() < REST:
+        # An arm that could not follow lets go first, and takes no other motion before.
+        if rng.uniform() < REST or recorder.loop.controller.lets_go:
             recorder.run(float(rng.uniform(0.2, 1.0)))
         else:
             _drive(recorder, poses, rng, seconds)
