@@ -63,8 +63,8 @@ def identify_both_sides(recordings: Sequence[ElasticRecording], model: Arm,
     columns, torques = [], []
     for recording in recordings:
         band = torque_band(recording.motor_side())
-        A, y = actuator_columns(recording, _with_coupling(model, first), first.inertia, {},
-                                BAND * band, {})
+        A, y = actuator_columns(recording, _with_coupling(model, first), first.inertia,
+                                BAND * band, {}, {})
         _, joints = recording.motions(BAND * band)
         N = len(y)
         Y = model.torque_regressor_batch(joints.q, joints.dq, joints.ddq).reshape(N, n, -1)

@@ -48,3 +48,17 @@ def test_the_cycle_recovers_the_arm(tmp_path):
         expected = truth.inverse_dynamics(q, dq, 3.0 * ddq)
         error = np.abs(model.inverse_dynamics(q, dq, 3.0 * ddq) - expected)
         assert error.max() < 0.03 * np.abs(expected).max() + 0.02
+
+
+def test_springs_come_back_through_boards_without_signs(tmp_path):
+    armsense('armsense_bringup.excite.command', 'design', '--arm', 'biorob', '--period', '6',
+             '--starts', '1', '--no-figure', '--out', str(tmp_path / 'excite.yaml'))
+    told = armsense('armsense_bringup.excite.command', 'run', str(tmp_path / 'excite.yaml'),
+                    '--periods', '1', '--bag', str(tmp_path / 'bag'), '--json')
+    assert 'nothing collided' in json.loads(told)['checks']
+    out = armsense('armsense.cli.identify_command', str(tmp_path / 'bag'), '--arm', 'biorob',
+                   '--out', str(tmp_path / 'model.yaml'), '--json')
+    assert json.loads(out.splitlines()[-1])['grade'] == 'good'
+    joints = Arm.load('biorob', tmp_path / 'model.yaml').config.joints.values()
+    np.testing.assert_allclose([joint.elastic.stiffness for joint in joints],
+                               [17.5, 10.0, 6.0, 6.0], rtol=0.05)     # thesis 000, table 4.2

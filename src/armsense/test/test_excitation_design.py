@@ -241,3 +241,11 @@ def assert_feasible(model, result):
     motion = excitation.trajectory(1)
     assert check_motion(motion, limits, model, step=0.013) == []
     assert Clearance(model, floor=0.0, self_distance=0.02).check(motion, 0.07) == []
+
+
+def test_motors_behind_springs_have_room_to_be_faster_than_their_links():
+    limits = Limits.of(Arm.load('biorob'))
+    for use, share in ((0.9, 0.7), (0.5, 0.5)):
+        kept = Constraints.of(Arm.load('biorob'), use).limits
+        np.testing.assert_allclose(kept.velocity, share * limits.velocity)
+        np.testing.assert_allclose(kept.torque, use * limits.torque)

@@ -152,3 +152,13 @@ def test_elastic_mistakes_are_explained(run, arm):
         identify_actuators([run], Arm.load('laas4'))
     with pytest.raises(ArmsenseError, match='shape of the motor angles'):
         ElasticRecording(run.t, run.theta[:, :3], run.q, run.tau)
+
+
+def test_springs_of_a_wrong_arm_file_are_forgotten(arm, run):
+    joints = {name: replace(joint, elastic=replace(joint.elastic, stiffness=factor
+                                                   * joint.elastic.stiffness))
+              for (name, joint), factor in zip(arm.nominal.config.joints.items(),
+                                               (1.4, 0.75, 1.3, 0.6), strict=True)}
+    found = identify_actuators([run], Arm.load(replace(arm.nominal.config, joints=joints)))
+    np.testing.assert_allclose(found.stiffness, arm.springs.stiffness, rtol=0.01)
+    np.testing.assert_allclose(found.damping, arm.springs.damping, rtol=0.1)

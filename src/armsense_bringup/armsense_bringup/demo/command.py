@@ -64,10 +64,9 @@ def _run(options: argparse.Namespace, root: Path, folder: Path, console: Console
     summary = _summary(*runs, time.monotonic() - begin)
     console.print(_table(*runs))
     arm = Arm.load(options.arm)
-    for why in {why_not_named(touch, arm, runs[0].threshold[0]): None
-                for touch in runs[0].touches}:
-        if why:
-            console.print(f'{why}.')
+    reasons = [why_not_named(touch, arm, runs[0].threshold[0]) for touch in runs[0].touches]
+    if any(reasons):
+        console.print(f'{next(filter(None, reasons))}.')
     console.print(f'figure {_short(folder / "demo.png")}, pictures '
                   f'{_short(folder / "strip.png")}, bag {_short(folder / "resume" / "bag")}; '
                   f'{summary["seconds"]:.0f} s. A simulation is no safety certificate.')

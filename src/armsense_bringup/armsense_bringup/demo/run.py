@@ -33,9 +33,9 @@ STRUCK = 0.35         # [rad] where the hand meets the obstacle
 RADIUS = 0.05        # [m]
 STIFFNESS = 20e3     # [N/m] of the obstacle: hard rubber
 # Springs and blades keep the motors out of a knock: its peak is over before anything could react.
-# What a reaction of such an arm prevents is being squeezed: a soft body, met early on a slow way.
+# What a reaction of such an arm prevents is being squeezed: a soft body, met on a slow way.
 # A large one, for an arm that is pushed out of its way slips off a small one.
-SOFT_SWING, SOFT_STRUCK, SOFT_STIFFNESS, SOFT_RADIUS = 1.6, 0.12, 2e3, 0.2
+SOFT_SWING, SOFT_STRUCK, SOFT_STIFFNESS, SOFT_RADIUS = 2.4, 0.25, 1e3, 0.2
 PUSH = 12.0          # [N]
 CLIENT = 'demo'       # node for whom lock-step waits
 PATIENCE = 180.0     # [s] wall clock for each part of a run

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, newton
 
 from armsense.drive.elastic_joint import ElasticJoint
 from armsense.errors import ArmsenseError, BadValue
@@ -35,6 +35,7 @@ from armsense.types import Array
 STRIBECK = 0.05      # [rad/s] motor velocity at which the breakaway torque has faded
 PLAY = 1e-3          # [rad] twist within which a play changes sides
 LEAST = 1e-3         # of the nominal stiffness: no spring is softer
+LAG, LONGEST = 1e-3, 1.0   # [s] damping over stiffness: beside the first guess, and at most
 TERMS = ('stiffness', 'damping', 'viscous', 'coulomb', 'offset')
 POSITIVE = TERMS[:4]
 
@@ -92,28 +93,29 @@ def identify_actuators(recordings: Sequence[ElasticRecording], model: Arm,
         extra: Further terms by name, such as those of `EXTRA`.
     """
     config, extra = elastic_config(model), extra or {}
+    recordings = [recording.averaged() for recording in recordings]
     taken = set(extra) & {*TERMS, 'cable'}
     if taken:
         raise BadValue('name of a term', taken.pop(), 'none of ' + ', '.join((*TERMS, 'cable')))
     inertia = np.array([joint.reflected_inertia for joint in config.joints.values()])
-    cables = cable_joints(config)
-    names = tuple(f'{term}{k + 1}' for term in (*TERMS, *extra) for k in range(model.n)) + tuple(
+    cables, n = cable_joints(config), model.n
+    names = tuple(f'{term}{k + 1}' for term in (*TERMS, *extra) for k in range(n)) + tuple(
         f'cable{k + 1}' for k in cables)
     columns, torques, periods = [], [], []
-    recordings = [recording.averaged() for recording in recordings]
     for recording in recordings:
         band = recording.band
-        A, y = actuator_columns(recording, config, inertia, cables, BAND * band, extra)
+        A, y = actuator_columns(recording, config, inertia, BAND * band, cables, extra)
         columns.append(in_band(A, band, recording.rate))
         torques.append(in_band(y, band, recording.rate))
         periods.append(period_in_band(recording.motor_side(), band))
+    columns = _with_dampers(columns, torques, cables, ElasticJoint.from_config(config))
     base = base_parameters(np.concatenate([A.reshape(-1, len(names)) for A in columns]), names,
                            prefer=names)
     weights = _weights(base.independent, columns, torques, recordings)
     found = estimate_base(base, columns, torques, weights, periods=periods)
     found, bounded = _possible(found, columns, torques, weights, config)
     value = dict(zip(base.names, found.values, strict=True))
-    parts = {term: np.array([value.get(f'{term}{k + 1}', 0.0) for k in range(model.n)])
+    parts = {term: np.array([value.get(f'{term}{k + 1}', 0.0) for k in range(n)])
              for term in (*TERMS, *extra)}
     coupling = ElasticJoint.from_config(config).coupling
     for k, c in cables.items():
@@ -124,9 +126,12 @@ def identify_actuators(recordings: Sequence[ElasticRecording], model: Arm,
 
 
 def actuator_columns(recording: ElasticRecording, config: ArmConfig, inertia: Array,
-                     cables: dict[int, int], cutoff: float, extra: Mapping[str, Term],
-                     ) -> tuple[Array, Array]:
-    """Columns of all joints, (N, n, p), and torques without the rotors', (N, n)."""
+                     cutoff: float, cables: dict[int, int],
+                     extra: Mapping[str, Term]) -> tuple[Array, Array]:
+    """Columns of all joints, (N, n, p), and torques without the rotors', (N, n).
+
+    The last ones are of the cables: positions of the joints that they pass, then velocities.
+    """
     motors, joints = recording.motions(cutoff)
     springs = ElasticJoint.from_config(config)
     path = np.eye(config.n) + springs.coupling
@@ -137,14 +142,43 @@ def actuator_columns(recording: ElasticRecording, config: ArmConfig, inertia: Ar
     shapes = (delta, rate, motors.dq, np.tanh(motors.dq / SMOOTHING), np.ones_like(delta),
               *(np.asarray(term(twist)) for term in extra.values()))
     A = np.concatenate([shape[:, :, None] * np.eye(config.n) for shape in shapes], axis=2)
-    own = np.zeros((len(delta), config.n, len(cables)))
+    own = np.zeros((len(delta), config.n, 2 * len(cables)))
     for column, (k, c) in enumerate(cables.items()):
-        # The damper of the cable moves with the same ratio; its share is small beside the spring.
-        ratio = config.joints[config.joint_names[k]].elastic
-        assert ratio is not None
-        own[:, k, column] = -(joints.q[:, c]
-                              + ratio.damping / ratio.stiffness * joints.dq[:, c])
+        own[:, k, column], own[:, k, len(cables) + column] = -joints.q[:, c], -joints.dq[:, c]
     return np.concatenate([A, own], axis=2), recording.tau - inertia * motors.ddq
+
+
+def _with_dampers(columns: list[Array], torques: list[Array], cables: dict[int, int],
+                  nominal: ElasticJoint) -> list[Array]:
+    """Columns in which spring and damper of a cable are one: -(q_c + d_e / k_e dq_c).
+
+    A column of its own for the damper would take away what tells the spring of a light link from
+    friction. So d_e / k_e is found as that which the fit with it gives back (secant method).
+    """
+    count, n = len(cables), columns[0].shape[1]
+    if not count:
+        return columns
+
+    def joined(k: int, column: int, lag: float) -> Array:
+        rows = np.concatenate([A[:, k] for A in columns])
+        end = rows.shape[1] - 2 * count
+        cable = rows[:, end + column] + lag * rows[:, end + count + column]
+        return np.column_stack([rows[:, k:end:n], cable])      # of this joint alone
+
+    lags = []
+    for column, k in enumerate(cables):
+        y = np.concatenate([part[:, k] for part in torques])
+
+        def missed(lag: float, k: int = k, column: int = column, y: Array = y) -> float:
+            found = np.linalg.lstsq(joined(k, column, lag), y, rcond=None)[0]
+            return float(found[1] / found[0] - lag)            # damping, stiffness: first two
+
+        guess = float(nominal.damping[k] / nominal.stiffness[k])
+        lag = newton(missed, guess, x1=0.5 * guess + LAG, tol=1e-7, maxiter=30, disp=False)
+        lags.append(lag if 0.0 <= lag <= LONGEST else guess)   # else: a spring that is none
+    return [np.concatenate([A[:, :, :-2 * count],
+                            A[:, :, -2 * count:-count] + np.array(lags) * A[:, :, -count:]],
+                           axis=2) for A in columns]
 
 
 def elastic_config(model: Arm) -> ArmConfig:
