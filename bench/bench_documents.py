@@ -1,6 +1,6 @@
 """The source documents, end to end: BioRob through its boards; equations traced to code.
 
-    python -m bench.bench_documents [--parts biorob traceability] [--periods 4] [--json]
+    python -m bench.bench_documents [--parts biorob traceability] [--periods 2] [--json]
 
 `biorob`: thesis 000, section 4.3.2, see `bench.biorob_boards`. `stiffness_error_percent`: against
 the simulated arm, by joint. `residual_before_nm`, `residual_after_nm`: peak of the residual

@@ -27,7 +27,7 @@ from bench.boards_bag import record_motion
 
 STIFFNESS = (1.4, 0.75, 1.3, 0.8)   # believed over true
 MASSES = 1.3
-PERIODS = 4                         # the document: 16
+PERIODS = 2                         # the document: 16
 OTHER = 6.0                         # [s] of the motion that shows the residual
 SMOOTH = 0.1                        # [s]
 NEVER = 1e6                         # [Nm] a threshold that watches and does not trip
