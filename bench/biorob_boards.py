@@ -15,7 +15,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from armsense.excite import design_excitation, DesignOptions
-from armsense.jobs.identify_job import run, Subject
+from armsense.jobs.identify_job import run, Setup
 from armsense.model import Arm
 from armsense.model.arm_config import ArmConfig
 from armsense.report.page import write_all
@@ -56,8 +56,8 @@ def measure(say: Callable[[str], None], periods: int = PERIODS, seed: int = 1) -
         say(f'biorob: {periods} periods of the excitation')
         bag = record_motion(ClosedLoop(wrong, plant_model=truth, seed=seed),
                             excitation.trajectory(periods), Path(folder) / 'bag')
-        subject = Subject.of_arm('biorob')._replace(arm=wrong.replace(armature=np.zeros(4)))
-        job = run(subject, [bag])
+        setup = Setup.of_arm('biorob')._replace(arm=wrong.replace(armature=np.zeros(4)))
+        job = run(setup, [bag])
         model = Path(folder) / 'model.yaml'
         write_all(job, model)
         found = Arm.load('biorob', model)
