@@ -45,7 +45,7 @@ def test_biorob_leaves_the_obstacle_within_a_third_of_a_second(biorob):
 
 def test_tudor_halts_within_8_ms_and_lets_the_cube_go(tudor):
     _, result = tudor
-    assert result.speed > np.deg2rad(95.0)
+    assert result.speed > np.deg2rad(90.0)      # of 100, less what the damping gives way
     assert result.halt <= 0.008 + 1e-9
     assert result.rest_force <= 0.17
     assert result.phase == 'holding'

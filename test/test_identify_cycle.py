@@ -51,9 +51,9 @@ def test_the_cycle_recovers_the_arm(tmp_path):
 
 
 def test_springs_come_back_through_boards_without_signs(tmp_path):
-    armsense('armsense_bringup.excite.command', 'design', '--arm', 'biorob', '--period', '6',
+    armsense('armsense.cli.excite_group', 'design', '--arm', 'biorob', '--period', '6',
              '--starts', '1', '--no-figure', '--out', str(tmp_path / 'excite.yaml'))
-    told = armsense('armsense_bringup.excite.command', 'run', str(tmp_path / 'excite.yaml'),
+    told = armsense('armsense.cli.excite_group', 'run', str(tmp_path / 'excite.yaml'),
                     '--periods', '1', '--bag', str(tmp_path / 'bag'), '--json')
     assert 'nothing collided' in json.loads(told)['checks']
     out = armsense('armsense.cli.identify_command', str(tmp_path / 'bag'), '--arm', 'biorob',
