@@ -55,13 +55,13 @@ def test_statistics_and_file(tmp_path):
 
 
 def test_six_sigma_of_paper_001(tmp_path):
-    found = calibrate(noise(0.5, 3), CONFIG, PERIOD, 0.1, sigmas=6.0)
+    found = calibrate(noise(0.5, 3), MODEL.n, CONFIG, PERIOD, 0.1, sigmas=6.0)
     sigma = np.array([0.3, 0.2, 0.1, 0.05]) * 0.2 / np.sqrt(1.0 - 0.64)
     np.testing.assert_allclose(found.thresholds.constant, 6.0 * sigma, rtol=0.03)
     store(tmp_path / 'model.yaml', MODEL, found, 'test')
     assert ModelFile.read(tmp_path / 'model.yaml', 'laas4').thresholds.kind == 'sigma'
     with pytest.raises(ArmsenseError, match='standard deviations'):
-        calibrate(noise(0.1, 3), CONFIG, PERIOD, 0.1, sigmas=-1.0)
+        calibrate(noise(0.1, 3), MODEL.n, CONFIG, PERIOD, 0.1, sigmas=-1.0)
 
 
 def test_only_enabled_and_settled_samples_count():
