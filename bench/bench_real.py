@@ -103,8 +103,8 @@ def ur10e(name: str, folder: Path) -> tuple[Any, list[Row]]:
                               for key, error in errors.items()}
     joints = [np.mean(errors[key]['validation_joint_percent']) for key in ('40s', '50s')]
     result['mean_joint'] = _two(float(np.mean(joints)))
-    loaded, empty = (_moving(read_recording(folder / f'ur-20_01_31-{which}.csv', setup.origin)[0])
-                     for which in ('load', 'unload'))
+    pair = (folder / f'ur-20_01_31-{which}.csv' for which in ('load', 'unload'))
+    loaded, empty = (_moving(read_recording(path, setup.origin)[0]) for path in pair)
     payload = identify_payload(model, loaded, empty)
     result['payload_kg'] = [round(x, 2) for x in (payload.mass, *payload.interval)]
     mean = 0.5 * (result['40s'] + result['50s'])

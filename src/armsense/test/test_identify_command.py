@@ -12,6 +12,7 @@ from robot_data import write_motion, write_robot
 from armsense.cli import fleet, identify_command, tasks
 from armsense.cli.identify_command import main
 from armsense.errors import ArmsenseError
+from armsense.model import Arm
 from armsense.model.model_file import ModelFile
 
 PAYLOAD = 0.4                          # [kg]
@@ -102,6 +103,31 @@ def test_payload_from_poses(folder, capsys):
                  str(folder / 'held.csv'), '--json']) == 0
     result = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert result['payload']['static']['mass_kg'] == pytest.approx(PAYLOAD, abs=0.03)
+
+
+def test_identified_description_and_gains(folder, tmp_path, capsys):
+    urdf = tmp_path / 'new' / 'arm.urdf'
+    assert main([str(folder / 'train.csv'), '--robot', str(folder / 'robot.yaml'), '--payload',
+                 str(folder / 'loaded.csv'), '--payload-mass', str(PAYLOAD), '--urdf', str(urdf),
+                 '--json']) == 0
+    result = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    again = Arm(urdf.read_text())
+    np.testing.assert_allclose(again.masses, list(result['masses_kg'].values()), rtol=1e-5)
+    told = [row for row in result['gains'] if row['gain']]
+    assert [row['joint'] for row in told][-2:] == ['joint3', 'joint4']
+    for row in told:
+        assert row['told'] == 2.0
+        assert row['gain'] == pytest.approx(2.0, rel=0.1)
+    assert main([str(folder / 'train.csv'), '--robot', str(folder / 'robot.yaml'), '--payload',
+                 str(folder / 'loaded.csv'), '--payload-mass', '1', '2']) == 1
+    assert 'number of --payload-mass is 2' in capsys.readouterr().err
+
+
+def test_an_unreadable_payload_is_told_before_the_fit(folder, monkeypatch, capsys):
+    monkeypatch.setattr(identify_command, 'run', never)
+    assert main([str(folder / 'train.csv'), '--robot', str(folder / 'robot.yaml'), '--payload',
+                 str(folder / 'nothing.csv')]) == 1
+    assert 'no such file' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('change', 'text'), [

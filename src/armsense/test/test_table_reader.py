@@ -128,7 +128,7 @@ def test_a_text_that_is_no_table(tmp_path):
 @pytest.mark.parametrize('mark', [';', '\t', ' ', ','])
 def test_delimiters_comments_and_first_bytes(tmp_path, mark):
     path = tmp_path / 'x.txt'
-    rows = ['# ' + mark.join('t q1 q2 tau1 tau2'.split()), '', '# made by hand']
+    rows = ['# ' + mark.join(['t', 'q1', 'q2', 'tau1', 'tau2']), '', '# made by hand']
     rows += [mark.join(f'{x:.12g}' for x in row) for row in np.column_stack([T, Q, TAU])]
     path.write_bytes(b'\xef\xbb\xbf' + '\r\n'.join(rows).encode())
     check(read(path))

@@ -10,7 +10,7 @@ import pytest
 from armsense.cli import tasks
 from armsense.identify.identify import identify
 from armsense.jobs.identify_job import Identification, Setup, summary
-from armsense.jobs.verdict import JointErrors, verdict
+from armsense.jobs.verdict import JointErrors, percent_words, verdict
 from armsense.report import page
 from armsense.report.content import content
 from armsense.report.evidence import Evidence
@@ -50,6 +50,20 @@ def test_the_worst_joint_decides(percent, rms, silent, grade, words):
     said = told(1.0, 2.0, errors=JointErrors(('a', 'b'), percent, rms, silent))
     assert said['grade'] == grade
     assert said['sentence'].startswith(words)
+
+
+def test_noise_of_a_sensor_is_no_fault_of_the_model_but_a_torque_that_is_none_is():
+    errors = JointErrors(('a', 'b'), (1.0, 30.0), (0.1, 0.2), noise=(0.0, 0.19))
+    assert told(1.0, 2.0, errors=errors)['grade'] == 'good'
+    errors = errors._replace(change=(2.0, 95.0))          # a mean, and noise about it
+    said = told(1.0, 2.0, errors=errors)
+    assert said['grade'] == 'poor'
+    assert said['sentence'].startswith('Do not use it: b is not explained, 95 %')
+
+
+def test_percentages_are_written_out():
+    assert [percent_words(x) for x in (0.853, 3.24, 14.2, 121.0)] == [
+        '0.85 %', '3.2 %', '14 %', '121 %']
 
 
 def test_wrong_connections_are_told_first():

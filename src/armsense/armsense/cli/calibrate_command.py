@@ -48,7 +48,8 @@ TICK = 0.5                         # [s] between two looks at it
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog='armsense calibrate',
                                   description=(__doc__ or '').splitlines()[0])
-    out.add_argument('bags', nargs='*', type=Path, help='collision-free recordings, bags or tables')
+    out.add_argument('bags', nargs='*', type=Path,
+                     help='collision-free recordings, bags or tables')
     out.add_argument('--live', type=float, metavar='MINUTES',
                      help='record the arm that runs now; it must move and touch nothing')
     out.add_argument('--simulate', type=float, metavar='MINUTES',

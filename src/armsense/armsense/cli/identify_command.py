@@ -5,6 +5,7 @@ For example:
     identify BAG|CSV... --robot ROBOT.yaml --out model.yaml [--validate FILE...] [--json]
     identify BAG --arm laas4 --out model.yaml
     identify BAG --arm laas4 --payload LOADED_BAG
+    identify BAG --robot ROBOT.yaml --payload LOADED_BAG --payload-mass 2.8   (drive gains)
     identify 'bags/*' --arm laas4 --fleet out/fleet [--jobs 8 | --dask tcp://host:8786]
 """
 
@@ -21,11 +22,14 @@ from rich.console import Console
 
 from armsense.cli.command import answer, console, step_bar, table
 from armsense.cli.fleet import run_fleet, show_fleet
-from armsense.errors import ArmsenseError
+from armsense.errors import ArmsenseError, BadValue
 from armsense.identify.estimation.training import ESTIMATORS, PREPROCESSING
+from armsense.identify.gains import calibrate_gains, KnownLoad
 from armsense.identify.gauges import has_gauges, referred
 from armsense.identify.payload import find_payload, payload_words
 from armsense.identify.robot_file import RobotFile
+from armsense.identify.signals.recording import Recording
+from armsense.identify.urdf_output import identified_urdf
 from armsense.jobs.files import check_target, expand
 from armsense.jobs.identify_job import Identification, recorded_motion, run, Setup
 from armsense.recordings.bag_files import BagFacts
@@ -46,8 +50,13 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument('--preprocess', choices=PREPROCESSING, help='default: auto')
     out.add_argument('--topic', help='of the states, where a bag has several arms or names them '
                      'otherwise')
-    out.add_argument('--payload', type=Path, help='recording of the same arm with a load; its '
-                     'mass and centre are told')
+    out.add_argument('--payload', type=Path, nargs='+', default=[], metavar='FILE',
+                     help='recordings of the same arm with a load; its mass and centre are told')
+    out.add_argument('--payload-mass', type=float, nargs='+', default=[], metavar='KG',
+                     help='of these loads, weighed: then the gains of the drives are told instead')
+    out.add_argument('--payload-center', type=float, nargs=3, metavar='M',
+                     help='of the load in the frame of the last link, where it is known')
+    out.add_argument('--urdf', type=Path, help='file to write the identified description to')
     out.add_argument('--fleet', type=Path, metavar='FOLDER',
                      help='one model per arm and day, and what changed between them')
     out.add_argument('--jobs', type=int, default=os.cpu_count() or 1, help='processes of --fleet')
@@ -85,8 +94,13 @@ def _told(options: argparse.Namespace) -> str:
 
 def _single(options: argparse.Namespace, setup: Setup, console: Console) -> dict[str, Any]:
     """One model of all recordings."""
-    if options.out:
-        check_target(options.out, 'model.yaml')
+    for target, example in ((options.out, 'model.yaml'), (options.urdf, 'arm.urdf')):
+        if target:
+            check_target(target, example)
+    if options.payload_mass and len(options.payload_mass) != len(options.payload):
+        raise BadValue('number of --payload-mass', len(options.payload_mass),
+                       f'{len(options.payload)}, one for each recording of --payload')
+    loaded = [recorded_motion(path, setup)[0] for path in options.payload]
     with step_bar(transient=True) as bar:
         task = bar.add_task('', total=1.0)
         job = run(setup, expand(options.data), expand(options.validate),
@@ -99,15 +113,48 @@ def _single(options: argparse.Namespace, setup: Setup, console: Console) -> dict
         bar.update(task, completed=1.0, description='done')
     result = dict(job.result)
     show(job, console)
-    if options.payload:
-        loaded, _ = recorded_motion(options.payload, setup)
-        if has_gauges(setup.arm):
-            loaded = referred(loaded, setup.arm, job.model.model)
-        result['payload'] = find_payload(job.model, loaded, job.training[0])
-        console.print(payload_words(result['payload']))
+    if has_gauges(setup.arm):
+        loaded = [referred(one, setup.arm, job.model.model) for one in loaded]
+    if options.payload_mass:
+        result['gains'] = _gains(job, loaded, options, console)
+    elif loaded:
+        found = [find_payload(job.model, one, job.training[0]) for one in loaded]
+        result['payload'] = found[0] if len(found) == 1 else found
+        for one in found:
+            console.print(payload_words(one))
+    if options.urdf:
+        options.urdf.write_text(identified_urdf(job.model))
+        console.print(f'written: {options.urdf}', soft_wrap=True)
     if options.out:
         console.print(f'written: {", ".join(map(str, written))}', soft_wrap=True)
     return result
+
+
+def _gains(job: Identification, loaded: Sequence[Recording], options: argparse.Namespace,
+           console: Console) -> list[dict[str, Any]]:
+    """Gains of the drives from loads that were weighed."""
+    center = None if options.payload_center is None else np.array(options.payload_center)
+    found = calibrate_gains(job.model, [
+        KnownLoad(recording, mass, center)
+        for recording, mass in zip(loaded, options.payload_mass, strict=True)], job.training[0])
+    robot = job.setup.robot
+    told = np.ones(job.model.model.n)
+    if robot is not None and robot.drive.gains:
+        told = robot.in_order(job.model.model, np.array(robot.drive.gains))
+    gains = table('gains of the drives', ('joint', 'as told', 'by the load', '95 % interval'),
+                  left=['joint'])
+    out = []
+    for name, gain, k, half, tells in zip(job.model.model.joint_names, told, found.scale,
+                                          found.half, found.told, strict=True):
+        row: dict[str, Any] = {'joint': name, 'told': float(gain), 'gain': None}
+        if tells:
+            row |= {'gain': float(gain / k), 'interval': [float(gain / (k + half)),
+                                                          float(gain / (k - half))]}
+        out.append(row)
+        gains.add_row(name, f'{gain:.4g}', *((f'{row["gain"]:.4g}', '{:.4g} to {:.4g}'.format(
+            *row['interval'])) if tells else ('-', 'the load does not tell it')))
+    console.print(gains)
+    return out
 
 
 def _fleet(options: argparse.Namespace, setup: Setup, console: Console) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Drive gains from loads of known mass.
 
-A gain that is told wrongly scales the torque of a joint. The model of the empty arm takes that scale
-over, so only a torque that is known from outside shows it: that of a known mass m with its centre c.
-What the load adds to the recorded torque of joint j is
+A gain that is told wrongly scales the torque of a joint. The model of the empty arm takes that
+scale over, so only a torque that is known from outside shows it: that of a known mass m with its
+centre c. What the load adds to the recorded torque of joint j is
 
-    y_j = k_j A_j(q, dq, ddq) p(m, c),    p = [m, m c, point mass inertia],    true gain = told / k_j
+    y_j = k_j A_j(q, dq, ddq) p(m, c),   p = [m, m c, point mass inertia],   true gain = told / k_j
 
 beside what the model of the empty arm misses, A_j d_j, which an empty run shows alone. One centre
 serves all joints; where it is not told it is found with the k_j.
@@ -128,7 +128,7 @@ def _system(joint: _Joint, p: Array) -> Array:
 
 
 def _fit(joints: list[_Joint], p: Array) -> tuple[Array, float]:
-    """k of every joint, (n,), and the cost without its constant."""
+    """K of every joint, (n,), and the cost without its constant."""
     scale, cost = [], 0.0
     for joint in joints:
         side = np.append(joint.side + joint.side_empty, p @ joint.side)

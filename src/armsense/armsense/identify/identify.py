@@ -27,7 +27,12 @@ from armsense.identify.estimation.search import (
     Problem,
     State,
 )
-from armsense.identify.estimation.training import Options, silent_joints, Training
+from armsense.identify.estimation.training import (
+    Options,
+    sensor_noise,
+    silent_joints,
+    Training,
+)
 from armsense.identify.estimation.wiring import Wiring
 from armsense.identify.model import BLIND, IdentifiedModel, in_words, NORMAL_95
 from armsense.identify.signals.filters import correlation_factor, folded, thinned, torque_error
@@ -40,7 +45,7 @@ __all__ = ['identify', 'Options']
 PLAUSIBLE = 4.0      # factor between measured and nominal torques
 LEANING = 3.0        # [deg] from which another gravity is worth a remark
 TOUCH = 8.0          # times the usual error: something else acted on the arm
-LEAST_TOUCH = 0.05   # of a joint's torque: smaller errors are the model's
+LEAST_TOUCH = 0.1    # of a joint's torque: smaller errors are the model's
 APART = 0.5          # [s] between two stretches
 ODD = 5.0            # times the usual error, and
 LEAST_ODD = 20.0     # [%] at least: a recording is not of the same arm
@@ -149,7 +154,10 @@ def conclude(state: State, choice: Choice, clock: Clock) -> IdentifiedModel:
     clock.next('wiring', 0.98)
     wiring, silent = _connections(state)
     clock.next('', 1.0)
+    notes += tuple(f'the torque of {name} drowns in the noise of its sensor: it is not explained, '
+                   'and not judged' for name in silent)
     return replace(result, notes=notes, wiring=wiring, silent=silent,
+                   sensor_noise=sensor_noise(data.training.even, data.training.cutoff),
                    seconds=clock.laps)
 
 

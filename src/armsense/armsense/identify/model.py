@@ -136,6 +136,7 @@ class IdentifiedModel:
     lost: float = 0.0              # of the training recordings, in gaps [s]
     wiring: tuple[str, ...] = ()   # torques and joints that seem to be connected wrongly
     silent: tuple[str, ...] = ()   # joints whose torque drowns in the noise of its sensor
+    sensor_noise: Array | None = None   # of the torques within the band [Nm], (n,)
     seconds: dict[str, float] = field(default_factory=dict)   # spent per step
 
     @property

@@ -181,6 +181,10 @@ class RobotFile:
         """Where each joint of the arm stands in this file."""
         return [self.joints.index(name) for name in arm.joint_names]
 
+    def in_order(self, arm: Arm, values: Array) -> Array:
+        """Numbers of this file in the order of the arm's joints, (n,)."""
+        return np.asarray(values[self._places(arm)])
+
     def recording(self, arm: Arm, t: Array, position: Array, effort: Array,
                   velocity: Array | None, name: str) -> Recording:
         """Joint angles and torques of the arm from the recorded signals, which are in SI units.

@@ -2,8 +2,8 @@
 
 What a joint moves is one body: its link with all that is fixed to it. The whole of it stands in
 the link that the joint moves, the others lose their inertia. Viscous and Coulomb friction go into
-`dynamics`. A URDF has no place for rotor inertias, other terms of friction and gravity: these stand
-in model.yaml alone.
+`dynamics`. A URDF has no place for rotor inertias, other terms of friction and gravity: these
+stand in model.yaml alone.
 """
 
 from collections.abc import Iterable

@@ -243,7 +243,8 @@ def summary(model: IdentifiedModel, unseen: Sequence[Recording], notes: Sequence
         'notes': [*notes, *model.notes],
         'step_seconds': model.seconds}
     train = JointErrors(joints, model.train.joint_percent, model.train.rms, model.silent,
-                        model.train.change_percent)
+                        model.train.change_percent,
+                        () if model.sensor_noise is None else model.sensor_noise)
     errors = train
     if unseen:
         result |= pooled(model, unseen)

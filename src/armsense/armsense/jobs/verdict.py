@@ -1,8 +1,8 @@
 """The verdict on a model: it is no better than the worst that is known of it.
 
 The whole decides by its share of missed torque, and so does the worst joint: where almost all
-torque is gravity of one joint, another may be missed completely. A joint counts as explained by how
-the model follows the changes of its torque; a mean is explained by any mass. One whose torque
+torque is gravity of one joint, another may be missed completely. A joint counts as explained by
+how the model follows the changes of its torque; a mean is explained by any mass. One whose torque
 drowns in the noise of its sensor does not count: nobody could explain it.
 """
 
@@ -29,6 +29,7 @@ class JointErrors(NamedTuple):
     rms: ArrayLike               # [Nm], (n,)
     silent: Sequence[str] = ()   # names of those that do not count
     change: Sequence[float] | Array = ()   # as percent, of its changes about the mean, (n,)
+    noise: Sequence[float] | Array = ()    # of the sensors, part of the rms [Nm], (n,)
 
     def unexplained(self) -> tuple[str, float] | None:
         """The worst joint whose changes of torque the model does not follow, and percent."""
@@ -38,8 +39,14 @@ class JointErrors(NamedTuple):
         return (self.names[k], float(change[k])) if change[k] >= UNEXPLAINED else None
 
     def worst(self) -> tuple[str, float, bool] | None:
-        """Name, percent, and whether it also misses more Nm than the joints in the mean."""
+        """Name, percent, and whether it also misses more Nm than the joints in the mean.
+
+        What is noise of a sensor no model could have told.
+        """
         percent, rms = np.array(self.percent, float), np.array(self.rms, float)
+        if len(self.noise):
+            known = np.square(np.array(self.noise) / np.maximum(rms, 1e-300))
+            percent *= np.sqrt(np.maximum(1.0 - known, 0.0))
         percent[[name in self.silent for name in self.names]] = -1.0
         k = int(np.argmax(percent))
         if percent[k] < 0.0:
@@ -68,8 +75,8 @@ def verdict(result: dict[str, Any], errors: JointErrors,
     joint, worst = _joint_words(errors, wiring)
     grade = max(grade, worst, 'good' if result['feasible'] else 'poor', key=GRADES.index)
     return {'grade': grade,
-            'sentence': f'{ADVICE[grade]}: {joint}the model misses {percent_words(percent)} of the torque '
-                        f'{where}, and {body}'}
+            'sentence': f'{ADVICE[grade]}: {joint}the model misses {percent_words(percent)} of '
+                        f'the torque {where}, and {body}'}
 
 
 def _joint_words(errors: JointErrors, wiring: Sequence[str]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Whether angles, velocities and the arm's limits agree: units that cannot be are refused.
 
-Velocities integrated over a tenth of a second must give the way that the positions went. Where they
-give 57 times more or less, one of the two is in degrees.
+Velocities integrated over a tenth of a second must give the way that the positions went. Where
+they give 57 times more or less, one of the two is in degrees.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """One way in for recordings of anybody: `identify`, `replay` and `calibrate` read the same files.
 
 A recording is a bag (ROS 2: sqlite3, MCAP; ROS 1) with motor states or joint states, or a table
-(text, npz, Parquet, MATLAB). `read_signals` gives what it holds in SI units, `read_recording` joint
-angles and torques, `read_run` what an observer sees.
+(text, npz, Parquet, MATLAB). `read_signals` gives what it holds in SI units, `read_recording`
+joint angles and torques, `read_run` what an observer sees.
 """
 
 from pathlib import Path
@@ -71,8 +71,8 @@ def _check_strangers(signals: Signals, origin: Origin) -> None:
             if series(name) in own and f'"{name}"' not in origin.arm.urdf]
     if more and not origin.source.names:
         raise ArmsenseError(f'{signals.name}: the messages carry {", ".join(more)} too, which '
-                            f'{origin.arm.name} does not have: a bag of another robot? Where it is '
-                            'not, name its joints in source.names of a robot file')
+                            f'{origin.arm.name} does not have: a bag of another robot? Where it '
+                            'is not, name its joints in source.names of a robot file')
 
 
 def read_recording(path: Path, origin: Origin) -> tuple[Recording, tuple[str, ...]]:
@@ -89,8 +89,8 @@ def read_recording(path: Path, origin: Origin) -> tuple[Recording, tuple[str, ..
 def read_run(path: Path, origin: Origin, imu: Mounting | None = ALIGNED) -> BagTape:
     """What an observer sees of any recording.
 
-    Motor states of a bag come as they were, with the motion of the base. Of joint states and tables
-    motors are taken to be enabled; samples that were read twice are left out.
+    Motor states of a bag come as they were, with the motion of the base. Of joint states and
+    tables motors are taken to be enabled; samples that were read twice are left out.
     """
     if is_bag(path):
         bag = read_tape(path, origin.arm.n, origin.source.topic, imu)

@@ -189,7 +189,7 @@ def _parquet(path: Path) -> Table:
 
 
 def _numeric(values: Any) -> bool:
-    return values.dtype.kind in 'fiuM' or (len(values) and isinstance(values[0], np.ndarray))
+    return values.dtype.kind in 'fiuM' or (len(values) > 0 and isinstance(values[0], np.ndarray))
 
 
 def _plain(values: Any) -> Any:

@@ -54,7 +54,8 @@ def read_table(path: Path, source: SourceConfig,
                      f'in {where}; they are left out')
     position, effort, velocity = (found[name][:rows][whole] if name in found else None
                                   for name in ('position', 'effort', 'velocity'))
-    assert position is not None and effort is not None
+    assert position is not None
+    assert effort is not None
     if not len(position):
         raise ArmsenseError(f'{path.name}: no row has a number in every column')
     return Signals(t[whole], position, effort, velocity, path.name, tuple(notes)), units
@@ -122,7 +123,8 @@ def _series(stem: str, table: Table, joints: tuple[str, ...]) -> list[str]:
     """One column per joint: the stem with rising numbers, or with the names of the joints."""
     numbered = {}
     for name in table.columns:
-        rest = re.fullmatch(rf'{re.escape(stem)}[\s_./\[(]*(\d+)[\])]*', _bare(name), re.IGNORECASE)
+        rest = re.fullmatch(rf'{re.escape(stem)}[\s_./\[(]*(\d+)[\])]*', _bare(name),
+                            re.IGNORECASE)
         if rest:
             numbered[int(rest[1])] = name
     first = min(numbered, default=0)

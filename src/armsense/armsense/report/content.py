@@ -154,9 +154,10 @@ def warnings(job: Identification, facts: dict[str, Any], evidence: Evidence) -> 
     if evidence.unseen_error is None:
         out.append('No recording was left for validation; give one with --validate.')
     elif result['validation_percent'] > OVERFIT * result['train_percent'] + 0.5:
-        out.append(f'The error grows from {percent_words(result["train_percent"])} on the training to '
-                   f'{percent_words(result["validation_percent"])} on other motion: the training motion '
-                   'may be too short or too poor.')
+        before, after = (percent_words(result[f'{part}_percent'])
+                         for part in ('train', 'validation'))
+        out.append(f'The error grows from {before} on the training to {after} on other motion: '
+                   'the training motion may be too short or too poor.')
     if result.get('validation_lost_seconds'):
         out.append(f'{result["validation_lost_seconds"]:.3g} s of the validation are lost in '
                    'gaps.')

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-import functools
 
 import numpy as np
 from scipy import signal
@@ -226,19 +225,21 @@ def _left_over(X: Array, tau: Array) -> Array:
     return np.asarray(1.0 - np.sum(np.square(products), axis=1) / np.maximum(energy, 1e-300))
 
 
+def sensor_noise(recordings: Sequence[Recording], cutoff: float) -> Array:
+    """RMS noise of the torques within the band [Hz], as dense as above it [Nm], (n,)."""
+    noise = np.zeros(recordings[0].n)
+    for r in recordings:
+        above = max(0.5 * r.rate - cutoff, 1e-9)
+        rough = r.tau - low_pass(r.tau, cutoff, r.rate)
+        noise += np.sum(np.square(rough), axis=0) * min(cutoff / above, 1.0)
+    return np.asarray(np.sqrt(noise / sum(len(r.t) for r in recordings)))
+
+
 def silent_joints(recordings: Sequence[Recording], expected: Array, cutoff: float) -> Array:
     """Joints whose torque, measured and expected, drowns in the noise of its sensor, bool (n,).
 
-    The noise within the band [Hz] is taken to be as dense as it is above. Expected is the RMS of
-    what the nominal masses need [Nm], (n,).
+    Expected is the RMS of what the nominal masses need [Nm], (n,), in a band [Hz].
     """
-    noise = np.zeros(len(expected))
-    torque = np.zeros(len(expected))
-    for r in recordings:
-        smooth = low_pass(r.tau, cutoff, r.rate)
-        above = max(0.5 * r.rate - cutoff, 1e-9)
-        noise += np.sum(np.square(r.tau - smooth), axis=0) * min(cutoff / above, 1.0)
-        torque += np.sum(np.square(smooth), axis=0)
-    count = sum(len(r.t) for r in recordings)
-    loudest = np.maximum(np.sqrt(torque / count), expected)
-    return np.asarray(loudest < AUDIBLE * np.sqrt(noise / count))
+    smooth = np.concatenate([low_pass(r.tau, cutoff, r.rate) for r in recordings])
+    loudest = np.maximum(np.sqrt(np.mean(np.square(smooth), axis=0)), expected)
+    return np.asarray(loudest < AUDIBLE * sensor_noise(recordings, cutoff))
