@@ -104,8 +104,8 @@ def check_excited(recordings: Sequence[Recording], joint_names: Sequence[str]) -
     still = [name for name, way in zip(joint_names, travel, strict=True) if way < LEAST_MOTION]
     if still:
         raise ArmsenseError(
-            f'{recordings[0].name}: {", ".join(still)} {"move" if still[1:] else "moves"} less than '
-            f'{LEAST_MOTION} rad; '
+            f'{recordings[0].name}: {", ".join(still)} {"move" if still[1:] else "moves"} less '
+            f'than {LEAST_MOTION} rad; '
             'record a motion of every joint or leave the joint out of the robot file')
     force = np.max([np.ptp(r.tau, axis=0) for r in recordings], axis=0)
     silent = [name for name, change in zip(joint_names, force, strict=True) if change <= 0.0]
