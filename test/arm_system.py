@@ -72,7 +72,7 @@ def _own(process: ProcessSpec, parameters: dict[str, dict[str, float]]) -> dict[
 @contextlib.contextmanager
 def arm_system(alone: bool = False, parameters: dict[str, dict[str, float]] | None = None,
                **arguments: str) -> Iterator[tuple[SystemClient, Supervisor]]:
-    """Launch `arm.launch.xml`, a process for each node unless told otherwise; all are gone at the end.
+    """Launch `arm.launch.xml`, a process for each node unless told otherwise; they end here.
 
     Args:
         alone: The end of one process does not stop the others.

@@ -8,7 +8,7 @@ import numpy as np
 from armsense.drive import ElasticJoint
 from armsense.model import Arm
 from armsense.trajectory.limits import Limits
-from armsense.types import ArmState, Command, constant
+from armsense.types import ArmState, Array, Command, constant
 
 # [rad] A place further away pulls no harder; the driver takes 0.5 for a mistake and brakes.
 REACH = 0.4
