@@ -235,7 +235,8 @@ def live(folder: Path, hours: float, seed: int) -> tuple[dict[str, Any], list[st
     (folder / 'scenario.yaml').write_text(yaml.safe_dump({'events': events}))
     plan = load(ROOT / 'launch' / 'arm.launch.xml', {
         'lockstep': 'true', 'real_time_factor': '0', 'base': 'true', 'identification': 'true',
-        'monitor': 'web', 'web_port': '0', 'reaction': 'stop', 'scenario': str(folder / 'scenario.yaml')})
+        'monitor': 'web', 'web_port': '0', 'reaction': 'stop',
+        'scenario': str(folder / 'scenario.yaml')})
     arm, gains = str(slow_arm(folder)), str(soft_gains(folder))
     own = {'dynamic_controller': {'controllers': gains},
            'motor_board': {'joint_states_rate': 0.1 * RATE}}      # every tenth state, as at 1 kHz

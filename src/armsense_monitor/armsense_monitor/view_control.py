@@ -151,6 +151,7 @@ class ControlPanel:
         self._client = client
         self._access = access
         self._remote = remote
+        self._submitted = False
         gui = client.gui
         with gui.add_folder('Control'):
             self._state = gui.add_markdown('')
@@ -161,7 +162,6 @@ class ControlPanel:
             unlock.on_click(lambda _: self._enter())
             self._form.on_submit(lambda _: self._submit(True))
             self._token.on_update(lambda _: self._submit(self._submitted))
-            self._submitted = False
             stop = gui.add_button('STOP', color='red', icon=viser.Icon.HAND_STOP,
                                   hint='or the space bar')
             stop.on_click(lambda _: self._trigger('emergency_stop', 'STOP'))
