@@ -1,12 +1,12 @@
 """Identification cannot fool its user: planted mistakes named, sound recordings passed, coverage.
 
-    python -m bench.bench_honest [--planted 60] [--sound 60] [--pairs 60] [--seed 2000] [--json]
+    python -m bench.bench_honest [--planted 60] [--sound 60] [--pairs 60] [--seed 3000] [--json]
 
 Recordings are bags of arms that MuJoCo moves (`bench/planted.py`), read and identified as by
 `./armsense identify`. A mistake counts as named where the error, a note or the verdict has its
 words, and the joints that it spoils. A sound recording passes where the grade is good and no such
 words are there. Coverage: share of true payloads, and of true base parameters, in their 95 %
-intervals. Thresholds were chosen with `--seed 1000`; figures are those of seed 2000.
+intervals. Rules were settled with seeds 1000 and 2000; figures are those of seed 3000.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
     for name in ('planted', 'sound', 'pairs'):
         parser.add_argument(f'--{name}', type=int, default=60)
-    parser.add_argument('--seed', type=int, default=2000)
+    parser.add_argument('--seed', type=int, default=3000)
     parser.add_argument('--jobs', type=int, default=1)
     parser.add_argument('--verbose', action='store_true', help='print what was said wrongly')
     parser.add_argument('--json', action='store_true')
@@ -83,7 +83,7 @@ def _judge(task: tuple[str, int]) -> Said:
     """One recording, with a mistake of some kind or sound, by its seed."""
     kind, seed = task
     rng = np.random.default_rng([seed, 3])
-    arm = PlantedArm(ARMS[seed % len(ARMS)], seed)
+    arm = PlantedArm(ARMS[seed // len(MISTAKES) % len(ARMS)], seed)     # every kind on every arm
     second: Run | None = None
     joints: list[str] = []
     if kind == 'sound':

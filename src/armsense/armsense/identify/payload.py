@@ -171,5 +171,6 @@ def payload_words(found: dict[str, Any]) -> str:
         x, y, z = data['center_m']
         sentences.append(
             f'payload from {what}: {data["mass_kg"]:.3f} kg (95 % in {low:.3f} to {high:.3f} kg), '
-            f'centre ({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of the last link')
+            f'centre ({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of the last link, as far as the '
+            'gains of the drives are right')
     return '\n'.join(sentences)

@@ -42,15 +42,15 @@ class Wiring:
         Gravity [m/s^2] as found from the same torques, and as it would be on a floor, (3,) each.
         """
         now, turned = self._signs(found)
-        gravity, best = found, np.where(turned[1], turned[0], now)
+        best = np.where(turned[1], turned[0], now)
         for other in {tuple(g): g for g in (nominal, -found)}.values():
             plain, (missed, which) = self._signs(other)
             signed = np.where(which, missed, plain)
             if which.any() and signed.sum() < CLEAR * best.sum():
-                gravity, best, turned = other, signed, (missed, which)
+                best, turned = signed, (missed, which)
         if turned[1].any() and best[turned[1]].max() < CLEAR:
             return self._sign_words(turned[1])
-        return self._exchanged(gravity, now)
+        return self._exchanged(found, now)
 
     def _signs(self, gravity: Array) -> tuple[Array, tuple[Array, Flags]]:
         """Share that each joint misses as it is, and turned; which are clearly turned, (n,)."""
