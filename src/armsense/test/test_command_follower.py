@@ -220,6 +220,7 @@ class Streamed:
         self.time, self.due = 0.0, 0.3
         self.motion = []                              # what the arm was led along
         self.reaction = SimpleNamespace(agree_with=lambda level: None)
+        self.press = None
 
     def rest(self):
         self.follower.rest()

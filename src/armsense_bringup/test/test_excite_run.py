@@ -16,7 +16,8 @@ def motion(tmp_path, monkeypatch):
     """A motion file of an arm that no file of ours describes."""
     monkeypatch.setenv('ARMSENSE_ROOT', str(ROOT))
     monkeypatch.setattr(run, 'read_motion',
-                        lambda path: SimpleNamespace(kind='fourier', arm='my_arm'))
+                        lambda path: SimpleNamespace(
+                            kind='fourier', arm='my_arm', arm_file=None))
     return tmp_path / 'excite.yaml'
 
 

@@ -24,7 +24,8 @@ def test_the_last_word_of_an_observer_that_has_gone_does_not_count(monkeypatch, 
     monkeypatch.setattr(joint_check, 'StreamSubscription', lambda *args, **options: stream)
     monkeypatch.setattr(joint_check, 'ContactWatch', lambda *args: SimpleNamespace(
         step=lambda *state: None))
-    check = joint_check.JointCheck(None, Arm.load('laas4'), MONITOR, None, lockstep)
+    check = joint_check.JointCheck(None, Arm.load('laas4'), MONITOR,
+                                   SimpleNamespace(mean_gain=1.0), None, lockstep)
     check.step(np.zeros(4), BASE, 1, 0, 1e-3)
     assert check.health().level is Level.OK
     stream.said, stream.deserted = None, True

@@ -127,7 +127,7 @@ def test_a_refusal_ends_with_its_reason(arm, tmp_path, capsys):
 @pytest.mark.parametrize(('arguments', 'message'), [
     (['--law', 'typo'], "unknown law of dynamic_controller 'typo'"),
     (['--law', 'pi_velocity'], "unknown law of dynamic_controller 'pi_velocity'"),
-    (['--out', 'nowhere/x.yaml'], 'nowhere does not exist'),
+    (['--out', '/proc/nowhere/x.yaml'], '/proc/nowhere'),
     (['--arm', 'nowhere/arm.yaml'], 'nowhere/arm.yaml'),
 ])
 def test_mistakes_are_noticed_before_the_arm_floats(arm, capsys, arguments, message):

@@ -225,7 +225,8 @@ def on_screen(page, site, place):
     right = right / np.linalg.norm(right)
     ray = place - camera.position
     scale = 1.0 / np.tan(0.5 * camera.fov) / (ray @ forward)
-    box = page.locator('canvas').first.bounding_box()
+    boxes = [canvas.bounding_box() for canvas in page.locator('canvas').all()]   # plots, too
+    box = max(filter(None, boxes), key=lambda box: box['width'] * box['height'])
     x = 0.5 * box['width'] + 0.5 * box['height'] * scale * (ray @ right)
     y = 0.5 * box['height'] - 0.5 * box['height'] * scale * (ray @ np.cross(right, forward))
     return box['x'] + x, box['y'] + y

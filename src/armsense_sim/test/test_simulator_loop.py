@@ -35,7 +35,7 @@ class Driver:
 
 def period(driver: Driver) -> float:
     """Serve one period; when it ended [s]."""
-    loop = _SimulatorLoop(None, driver, DT, lockstep=False, pace=0.0)
+    loop = _SimulatorLoop(None, None, driver, DT, lockstep=False, pace=0.0)
     loop._deadline = DT
     assert loop._serve_until_deadline()
     assert loop._deadline == 2 * DT
@@ -64,7 +64,7 @@ def test_one_that_never_asks_the_second_board_does_not_stop_time(monkeypatch):
 @pytest.mark.parametrize(('late', 'lead'), [(-DT, 0.0), (1.5 * DT, 2.5 * DT),
                                             (50 * DT, LATE * DT)])
 def test_encoders_turn_on_while_a_step_is_late_but_not_for_ever(monkeypatch, late, lead):
-    loop = _SimulatorLoop(None, Driver(monkeypatch), DT, lockstep=False, pace=0.0)
+    loop = _SimulatorLoop(None, None, Driver(monkeypatch), DT, lockstep=False, pace=0.0)
     loop._deadline = -late
     assert loop.lead() == pytest.approx(lead)
 
@@ -85,7 +85,7 @@ class Answering(Driver):
 
 def test_lockstep_keeps_the_pace_of_the_clock_and_does_not_race_after_a_pause(monkeypatch):
     driver = Answering(monkeypatch)
-    loop = _SimulatorLoop(None, driver, DT, lockstep=True, pace=2 * DT)
+    loop = _SimulatorLoop(None, None, driver, DT, lockstep=True, pace=2 * DT)
     for _ in range(100):
         loop._wait_for_driver()
     assert driver.now == pytest.approx(99 * 2 * DT)
@@ -98,7 +98,7 @@ def test_lockstep_keeps_the_pace_of_the_clock_and_does_not_race_after_a_pause(mo
 
 def test_without_a_pace_lockstep_runs_as_fast_as_it_goes(monkeypatch):
     driver = Answering(monkeypatch)
-    loop = _SimulatorLoop(None, driver, DT, lockstep=True, pace=0.0)
+    loop = _SimulatorLoop(None, None, driver, DT, lockstep=True, pace=0.0)
     for _ in range(100):
         loop._wait_for_driver()
     assert driver.now == 0.0
