@@ -235,16 +235,21 @@ def on_screen(page, site, place):
 def test_a_link_is_pulled_with_the_mouse_where_it_was_taken_hold_of(site, browser):
     model, q = Arm.load('laas4'), site.history.position
     pose = model.frame_pose(q, 'link3')
-    held = np.array([0.08, 0.0, 0.0])                  # [m] along the link
+    held = np.array([0.0, 0.0, 0.1])                   # [m] along the link
     with open_page(browser, site.view.url, DESKTOP) as page:
         expect(page.get_by_role('button', name='STOP')).to_be_visible()
+        page.wait_for_timeout(2000)                    # until the arm is drawn
         x, y = on_screen(page, site, pose[:3, :3] @ held + pose[:3, 3])
         site.remote.pulls.clear()
-        page.mouse.move(x, y)
-        page.mouse.down()
-        for k in range(6):
-            page.mouse.move(x + 10 * k, y)
-            page.wait_for_timeout(100)
+        for above in (0, 8, 16):                       # [pixels] the link is about 25 thick
+            page.mouse.move(x, y - above)
+            page.mouse.down()
+            for k in range(8):
+                page.mouse.move(x + 8 * k, y - above)
+                page.wait_for_timeout(150)
+            if site.remote.pulls:
+                break
+            page.mouse.up()
         until(lambda: len(site.remote.pulls) > 3)
         link, point, target, stiffness = site.remote.pulls[-1]
         assert link == 'link3'
