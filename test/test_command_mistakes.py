@@ -25,10 +25,10 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(('module', 'arguments', 'message'), [
     (campaign_command, ['--model', 'missing.yaml'], 'cannot read missing.yaml'),
     (campaign_command, ['--out', 'file/out'], 'file'),
-    (calibrate_command, ['--live', '20', '--out', 'nodir/m.yaml'], 'nodir does not exist'),
+    (calibrate_command, ['--live', '20', '--out', '/proc/nodir/m.yaml'], '/proc/nodir'),
     (calibrate_command, ['--live', '20', '--model', 'missing.yaml'], 'cannot read missing.yaml'),
     (calibrate_command, ['--simulate', '20', '--out', '.'], '. is a folder; name a file'),
-    (replay_command, ['missing', '--csv', 'nodir/x.csv'], 'nodir does not exist'),
+    (replay_command, ['missing', '--csv', '/proc/nodir/x.csv'], '/proc/nodir'),
     (excite_run, ['missing.yaml'], 'cannot read missing.yaml'),
 ])
 def test_a_mistake_is_one_line(here, capsys, module, arguments, message):

@@ -19,8 +19,8 @@ def deaf_detector() -> Iterator[None]:
     """After a collision no other is reported before all joints have been quiet."""
     original = Detector.step
 
-    def step(self: Any, residual: Any, dq: Any, dt: float, ddq: Any = None) -> Any:
-        found = original(self, residual, dq, dt, ddq)
+    def step(self: Any, residual: Any, dq: Any, dt: float, *more: Any, **options: Any) -> Any:
+        found = original(self, residual, dq, dt, *more, **options)
         deaf, quiet = getattr(self, 'planted', (False, 0.0))
         if self.time <= dt:                              # it was reset
             deaf = False
