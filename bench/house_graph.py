@@ -71,7 +71,8 @@ class Source:
 
     def roots(self) -> set[str]:
         """Modules that a user starts: nodes, commands, and what the library offers at its root."""
-        text = ''.join(path.read_text() for path in self.root.glob('src/*/setup.py'))
+        text = (self.root / 'pyproject.toml').read_text()       # the command of the wheel
+        text += ''.join(path.read_text() for path in self.root.glob('src/*/setup.py'))
         text += ''.join(path.read_text() for path in self.root.glob('src/*/CMakeLists.txt'))
         found = set(re.findall(r'(armsense[\w.]*)(?::main|\b)', text)) & set(self.files)
         command_line = next(name for name in self.files if name.endswith('.command_line'))
